@@ -19,6 +19,7 @@ extension TextTokenizer {
     /// Whether the first token of a text includes an added space.
     var showsSpacePrefix: Bool {
         if case .wordPiece = algorithm { return true }
+        if let published { return published.rules.stripsSpace }
         return addsSpacePrefix
     }
 

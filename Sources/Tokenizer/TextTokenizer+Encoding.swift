@@ -16,11 +16,21 @@ extension TextTokenizer {
     /// - Parameter transform: Transforms text between special tokens before it is encoded; `nil`: unchanged.
     func encode(
         _ bytes: UnsafeBufferPointer<UInt8>, addSpecial: Bool, parseSpecial: Bool,
-        transform: (UnsafeBufferPointer<UInt8>) -> [UInt8]? = { _ in nil }
+        transform: ((UnsafeBufferPointer<UInt8>) -> [UInt8]?)? = nil
     ) -> [Int32] {
         var ids: [Int32] = []
         ids.reserveCapacity(bytes.count / 4 + 2)
         if addSpecial, addsBeginningOfSequence, let id = beginningOfSequence { ids.append(id) }
+        if let published {
+            published.pieces(of: bytes, parseSpecial: parseSpecial, transform) { piece in
+                switch piece {
+                case .token(let id): ids.append(id)
+                case .text(let text): encode(text, isAfterText: true, into: &ids)
+                }
+            }
+            if addSpecial, let id = closing { ids.append(id) }
+            return ids
+        }
         var isAfterText = false
         for fragment in special.fragments(of: bytes, parseSpecial: parseSpecial) {
             switch fragment {
@@ -29,7 +39,7 @@ extension TextTokenizer {
                 isAfterText = false
             case .text(let range):
                 let text = UnsafeBufferPointer(rebasing: bytes[range])
-                if let transformed = transform(text) {
+                if let transformed = transform?(text) {
                     transformed.withUnsafeBufferPointer { encode($0, isAfterText: isAfterText, into: &ids) }
                 } else {
                     encode(text, isAfterText: isAfterText, into: &ids)
@@ -66,7 +76,12 @@ extension TextTokenizer {
         case .sentencePiece(let encoder):
             encoder.encode(bytes, prefix: addsSpacePrefix && !isAfterText, into: &ids)
         case .wordPiece(let encoder): encoder.encode(bytes, into: &ids)
-        case .unigram(let encoder): encoder.encode(bytes, addsSpacePrefix: addsSpacePrefix, into: &ids)
+        case .unigram(let encoder):
+            if published != nil {
+                encoder.encode(normalized: bytes, into: &ids)
+            } else {
+                encoder.encode(bytes, addsSpacePrefix: addsSpacePrefix, into: &ids)
+            }
         }
     }
 }

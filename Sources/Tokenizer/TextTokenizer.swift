@@ -14,6 +14,8 @@ public struct TextTokenizer: Sendable {
     /// The text of each token.
     let texts: ByteStrings
     let special: SpecialTokens
+    /// Replaces `special` for encoding, and normalizes, in models with published rules.
+    let published: PublishedTokenizer?
     let algorithm: Algorithm
     /// Whether text is encoded with a space in front, which decoding removes.
     let addsSpacePrefix: Bool
@@ -39,8 +41,15 @@ public struct TextTokenizer: Sendable {
     public init(_ description: TokenizerDescription) throws(TokenizerError) {
         let scheme = try TokenizerScheme(description)
         vocabulary = try Vocabulary(description, defaults: scheme.defaultIDs)
-        special = try SpecialTokens(description.tokens, vocabulary.kinds)
-        texts = scheme.texts(of: description.tokens, vocabulary.kinds)
+        // With published rules, the search serves only to quote control tokens, and another token must not hide one.
+        let kinds = vocabulary.kinds
+        special = try SpecialTokens(
+            description.tokens, description.rules == nil ? kinds : kinds.map { $0.isParsedOnRequest ? $0 : [] })
+        published = try description.rules.map { rules throws(TokenizerError) in
+            try PublishedTokenizer(rules, description, kinds)
+        }
+        texts = scheme.texts(
+            of: published?.shown(description.tokens) ?? description.tokens, vocabulary.kinds, description.rules)
         algorithm = try scheme.algorithm(description, vocabulary)
         addsSpacePrefix = description.addSpacePrefix ?? scheme.addsSpacePrefix
         addsBeginningOfSequence =

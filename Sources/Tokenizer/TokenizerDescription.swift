@@ -60,6 +60,9 @@ public struct TokenizerDescription: Sendable {
     /// `general.architecture`, used for the same purpose.
     public var architecture: String?
 
+    /// `tokenizer.json.*`: the rules of the tokenizer as it was published; `nil`: those of llama.cpp.
+    public var rules: PublishedRules?
+
     public init(model: String, tokens: [[UInt8]]) {
         self.model = model
         self.tokens = tokens

@@ -28,14 +28,16 @@ struct TokenizerScheme {
             guard description.merges != nil || pre == "kimi-k2" else {
                 throw .missing(field: "tokenizer.ggml.merges", model: description.model)
             }
-            kind = .bytePair(family)
+            kind = .bytePair(isGemma && description.rules != nil ? .characters : family)
             // 11 is Falcon's <|endoftext|>; Falcon's files were the first with this model.
             if !isGemma { defaultIDs = .init(beginning: family.hasNoDefaultBeginning ? nil : 11, end: 11) }
             addsBeginningOfSequence = family.addsBeginningOfSequence
             addsSeparator = ["jina-v1-en", "jina-v2-code", "roberta-bpe"].contains(pre)
             mustBegin = pre == "gemma4" || pre == "granite-embed-multi-311m"
         case "llama":
-            kind = .sentencePiece
+            // The merges of the published tokenizer: scores give the same tokens only if each merge follows from them.
+            let hasMerges = description.rules != nil && description.merges != nil
+            kind = hasMerges ? .bytePair(.characters) : .sentencePiece
             defaultIDs = .init(beginning: 1, end: 2, unknown: 0)
             addsSpacePrefix = true
             addsBeginningOfSequence = true
@@ -66,14 +68,16 @@ struct TokenizerScheme {
     }
 
     /// The text of each token. Empty for tokens that are never shown.
-    func texts(of tokens: [[UInt8]], _ kinds: [TokenKind]) -> ByteStrings {
+    func texts(of tokens: [[UInt8]], _ kinds: [TokenKind], _ rules: PublishedRules? = nil) -> ByteStrings {
         var isByteLevel = false
         if case .bytePair(let family) = kind { isByteLevel = !family.isCharacterLevel }
         var texts = ByteStrings(capacity: tokens.count)
         var text: [UInt8] = []
         for (token, kind) in zip(tokens, kinds) {
             if kind.isSpecial {
-                texts.append(token)
+                text.removeAll(keepingCapacity: true)
+                if rules == nil || isByteLevel { text = token } else { unescapeSpaces(token, into: &text) }
+                texts.append(text)
             } else if kind.contains(.byte) {
                 texts.append(Self.byte(token).map { [$0] } ?? [])
             } else if kind.contains(.normal) {
@@ -82,6 +86,9 @@ struct TokenizerScheme {
                     unescapeSpaces(token, into: &text)
                 } else if !ByteAlphabet.decode(token[...], into: &text) {
                     text = token
+                }
+                if rules?.tidiesPunctuation == true, text.count > 1, text[0] == 0x20, ".,?!".utf8.contains(text[1]) {
+                    text.removeFirst()
                 }
                 texts.append(text)
             } else {

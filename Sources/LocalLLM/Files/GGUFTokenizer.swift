@@ -37,7 +37,40 @@ extension GGUFMetadata {
         // Some families can be told apart only by these.
         description.modelName = try displayTextIfPresent("general.name")
         description.architecture = try stringIfPresent("general.architecture")
+        description.rules = try publishedRules(of: count)
         return description
+    }
+
+    /// The rules of a `tokenizer.json`; `nil` if the file has none of this package's keys.
+    private func publishedRules(of count: Int) throws(ModelFileError) -> PublishedRules? {
+        let key = "tokenizer.json.added_tokens"
+        guard let added = try int32sIfPresent(key) else { return nil }
+        var rules = PublishedRules()
+        for index in stride(from: 0, to: added.count - 1, by: 2) {
+            rules.added[try checked(Int(added[index]), key, of: count)] = AddedTokenRule(rawValue: added[index + 1])
+        }
+        do {
+            rules.normalizer = try NormalizationStep.steps(named: stringsIfPresent("tokenizer.json.normalizer") ?? [])
+        } catch let error as TokenizerError {
+            throw ModelFileError(.badMetadata, "\(error)", path: path)
+        } catch let error as ModelFileError {
+            throw error
+        } catch { throw ModelFileError(.badMetadata, "\(error)", path: path) }
+        if let name = try stringIfPresent("tokenizer.json.space_prefix") {
+            guard let prefix = SpacePrefix(rawValue: name) else {
+                throw ModelFileError(
+                    .badMetadata, "The metadata key 'tokenizer.json.space_prefix' is '\(name)', which is unknown.",
+                    path: path)
+            }
+            rules.spacePrefix = prefix
+        }
+        rules.ignoresMerges = try boolIfPresent("tokenizer.json.ignore_merges") ?? false
+        rules.escapesSpaces = try boolIfPresent("tokenizer.json.escape_spaces") ?? false
+        rules.splitsAtSpaces = try boolIfPresent("tokenizer.json.split_at_spaces") ?? false
+        rules.stripsSpace = try boolIfPresent("tokenizer.json.strip_space") ?? false
+        rules.tidiesPunctuation = try boolIfPresent("tokenizer.json.tidy_punctuation") ?? false
+        rules.maximumWordLength = try intIfPresent("tokenizer.json.max_input_chars_per_word")
+        return rules
     }
 
     /// The chat templates by name; `tokenizer.chat_template` itself is named "default". Empty ones count as absent.

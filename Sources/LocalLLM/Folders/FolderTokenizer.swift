@@ -1,5 +1,6 @@
 import Constraint
 import Foundation
+import Tokenizer
 
 /// `tokenizer.json`: tokens, merges, and the pre-tokenizer.
 struct FolderTokenizer {
@@ -17,8 +18,6 @@ struct FolderTokenizer {
     struct Unigram {
         /// Log probabilities by ID.
         var scores: [Double]
-        /// SentencePiece's compiled table of character replacements.
-        let characterMap: [UInt8]
         /// Whether runs of spaces become one, and those around the text are removed.
         let removesExtraSpaces: Bool
     }
@@ -40,14 +39,23 @@ struct FolderTokenizer {
         let text: [UInt8]
         /// llama.cpp's number: 3 for control tokens, 4 for user-defined ones.
         let kind: Int
+        /// How it is found in text.
+        let rule: AddedTokenRule
 
-        init(id: Int, text: [UInt8], isSpecial: Bool) {
+        /// - Parameter entry: Its entry in a file; `nil`: the file gives only text and ID.
+        init(id: Int, text: [UInt8], isSpecial: Bool, _ entry: JSONDocument? = nil) {
             let spelled = String(decoding: text, as: UTF8.self)
             let controls = isSpecial || FolderTokenizer.looksSpecial(spelled)
             self.id = id
             // User-defined tokens are matched in plain text, so SentencePiece's space symbol becomes a space.
             self.text = controls ? text : Array(spelled.replacing("\u{2581}", with: " ").utf8)
             kind = controls ? 3 : 4
+            var rule: AddedTokenRule = self.text == text ? [] : .isEscaped
+            if entry?["lstrip"]?.bool == true { rule.insert(.stripsLeft) }
+            if entry?["rstrip"]?.bool == true { rule.insert(.stripsRight) }
+            if entry?["single_word"]?.bool == true { rule.insert(.isSingleWord) }
+            if entry?["normalized"]?.bool ?? !isSpecial { rule.insert(.isNormalized) }
+            self.rule = rule
         }
     }
 
@@ -58,10 +66,12 @@ struct FolderTokenizer {
     private(set) var kinds: [Int]
     private(set) var merges: [[UInt8]] = []
     private(set) var added: [Added] = []
-    /// Whether a piece that is a token is used without merging.
-    let ignoresMerges: Bool
+    /// The rules for text, beside the vocabulary.
+    let rules: PublishedRules
     /// Whether a space is prepended to the text; `nil`: not declared.
     private(set) var addsSpacePrefix: Bool?
+    /// SentencePiece's compiled table of character replacements; empty: none.
+    let characterMap: [UInt8]
     private var rankByToken: [[UInt8]: Int] = [:]
 
     init(_ json: JSONDocument, _ settings: JSONDocument?, path: String) throws(ModelFileError) {
@@ -90,7 +100,7 @@ struct FolderTokenizer {
             guard let id = token["id"]?.int, (0..<limit).contains(id), let text = token["content"]?.utf8 else {
                 throw failure(.malformed, "An entry of 'added_tokens' has no text, or no id from 0 to \(limit - 1).")
             }
-            let token = Added(id: id, text: text, isSpecial: token["special"]?.bool == true)
+            let token = Added(id: id, text: text, isSpecial: token["special"]?.bool == true, token)
             places[id] = token.text
             added.append(token)
         }
@@ -98,22 +108,26 @@ struct FolderTokenizer {
         tokens = (0..<count).map { places[$0] ?? Array("[PAD\($0)]".utf8) }
         kinds = (0..<count).map { places[$0] == nil ? 5 : 1 }
         for token in added { kinds[token.id] = token.kind }
-        ignoresMerges = model["ignore_merges"]?.bool == true
         switch type {
-        case "WordPiece":
-            kind = .words
-            return
-        case "Unigram":
-            kind = .unigram(Unigram(json, model, settings, count: count))
-            addsSpacePrefix = Self.addsSpace(json)
-            if let unknown = model["unk_id"]?.int, kinds.indices.contains(unknown) { kinds[unknown] = 2 }
-            return
-        case "BPE": break
+        case "WordPiece": kind = .words
+        case "Unigram": kind = .unigram(Unigram(json, model, settings, count: count))
+        case "BPE": kind = isCharacters ? .characters : .bytes(Self.pre(json))
         default:
             throw failure(
                 .unsupported, "'model': the type '\(type)' is not supported; BPE, WordPiece and Unigram are.")
         }
-        kind = isCharacters ? .characters : .bytes(Self.pre(json))
+        var parts = try FolderRules(json, kind, tokens: tokens, path: path)
+        parts.add(added)
+        rules = parts.rules
+        characterMap = parts.characterMap
+        switch kind {
+        case .words: return
+        case .unigram:
+            addsSpacePrefix = Self.addsSpace(json)
+            if let unknown = model["unk_id"]?.int, kinds.indices.contains(unknown) { kinds[unknown] = 2 }
+            return
+        case .bytes, .characters: break
+        }
         for merge in model["merges"]?.array ?? [] {
             if let pair = merge.array, pair.count == 2, let left = pair[0].utf8, let right = pair[1].utf8 {
                 merges.append(Self.spelled(left) + [0x20] + Self.spelled(right))
@@ -193,7 +207,10 @@ struct FolderTokenizer {
             switch step["type"]?.string {
             case "ByteLevel": if step["use_regex"]?.bool ?? true { rules.append(gpt2) }
             case "Digits": rules.append(step["individual_digits"]?.bool == true ? "\\p{N}" : "\\p{N}+")
-            case "Split": rules.append(step["pattern"]?["Regex"]?.string ?? step["pattern"]?["String"]?.string ?? "?")
+            case "Split":
+                let isCut = step["behavior"]?.string == "Isolated" && step["invert"]?.bool != true
+                let pattern = step["pattern"]?["Regex"]?.string ?? step["pattern"]?["String"]?.string
+                rules.append(isCut ? pattern ?? "?" : "Split of another behavior")
             case let type: rules.append(type ?? "?")
             }
         }
@@ -240,9 +257,6 @@ extension FolderTokenizer.Unigram {
         }
         let normalizer = json["normalizer"]
         let steps = normalizer?["normalizers"]?.array ?? normalizer.map { [$0] } ?? []
-        characterMap =
-            steps.lazy.compactMap { $0["precompiled_charsmap"]?.string }.first
-            .flatMap { Data(base64Encoded: $0) }.map { Array($0) } ?? []
         let cutter = json["pre_tokenizer"]
         let cuts = cutter?["pretokenizers"]?.array ?? cutter.map { [$0] } ?? []
         removesExtraSpaces =

@@ -1,4 +1,5 @@
 import Constraint
+import Tokenizer
 
 /// Properties of a family's vocabularies that their files do not declare.
 struct FolderVocabulary: Sendable {
@@ -36,7 +37,7 @@ extension FolderConversion {
 
     private mutating func write(_ tokenizer: FolderTokenizer, _ json: JSONDocument) throws(ModelFileError) {
         let settings = try folder.json("tokenizer_config.json")
-        let special = FolderSpecialTokens(tokenizer: json, settings, config: config)
+        let special = FolderSpecialTokens(tokenizer: json, tokens: tokenizer.tokens, settings, config: config)
         let size = try max(tokenizer.tokens.count, config.intIfPresent("vocab_size") ?? 0)
         // Padding is bounded by the rows of the embeddings.
         let rows = recipes["token_embd.weight"]?.shape.last ?? tokenizer.tokens.count
@@ -48,6 +49,7 @@ extension FolderConversion {
             tokens.append(Array("[PAD\(index)]".utf8))
             kinds.append(5)
         }
+        draft.set(tokenizer.rules)
         switch tokenizer.kind {
         case .bytes(let pre):
             draft["tokenizer.ggml.model"] = .string("gpt2")
@@ -58,6 +60,7 @@ extension FolderConversion {
             draft["tokenizer.ggml.merges"] = .byteStrings(tokenizer.merges)
             draft["tokenizer.ggml.scores"] = .floats(Array(repeating: -1000, count: tokens.count))
         case .characters:
+            draft["tokenizer.ggml.merges"] = .byteStrings(tokenizer.merges)
             if let bytes = try folder.contents("tokenizer.model") {
                 let vocabulary = try SentencePieceModel(bytes, path: folder.path + "/tokenizer.model")
                 try writePieces(vocabulary, added: tokenizer.added, size: tokens.count)
@@ -72,7 +75,7 @@ extension FolderConversion {
         case .words:
             draft["tokenizer.ggml.model"] = .string("bert")
             draft["tokenizer.ggml.pre"] = .string("jina-v2-en")
-            for index in tokens.indices where kinds[index] != 3 {
+            for index in tokens.indices where ![3, 4].contains(kinds[index]) {
                 let continuation = Array("##".utf8)
                 tokens[index] =
                     tokens[index].starts(with: continuation)
@@ -85,9 +88,9 @@ extension FolderConversion {
             draft["tokenizer.ggml.scores"] = .floats(unigram.scores + padding)
             draft["tokenizer.ggml.add_space_prefix"] = .bool(tokenizer.addsSpacePrefix ?? true)
             draft["tokenizer.ggml.remove_extra_whitespaces"] = .bool(unigram.removesExtraSpaces)
-            if !unigram.characterMap.isEmpty {
-                draft["tokenizer.ggml.precompiled_charsmap"] = .uint8s(unigram.characterMap)
-            }
+        }
+        if !tokenizer.characterMap.isEmpty {
+            draft["tokenizer.ggml.precompiled_charsmap"] = .uint8s(tokenizer.characterMap)
         }
         draft["tokenizer.ggml.tokens"] = .byteStrings(tokens)
         draft["tokenizer.ggml.token_type"] = .int32s(kinds)
@@ -99,7 +102,7 @@ extension FolderConversion {
         case .named(let name): return name
         case .gpt2: return family.vocabulary.gpt2Name
         case .digits: return family.vocabulary.digitsName
-        case .llama3: return family.vocabulary.llama3Name ?? (tokenizer.ignoresMerges ? "llama-bpe" : "dbrx")
+        case .llama3: return family.vocabulary.llama3Name ?? (tokenizer.rules.ignoresMerges ? "llama-bpe" : "dbrx")
         case .unknown(let text):
             throw ModelFileError(
                 .unsupported, "'pre_tokenizer': the pattern \(text) belongs to no known pre-tokenizer.",
@@ -227,20 +230,29 @@ struct FolderSpecialTokens {
         texts["eos"] = texts["eos"] ?? texts["sep"]
         if let tokenizer {
             readNormalizer(tokenizer["normalizer"])
+            if let text = tokenizer["model"]?["unk_token"]?.string { texts["unk"] = text }
+            if let id = tokenizer["model"]?["unk_id"]?.int { ids["unk"] = id }
             let processor = tokenizer["post_processor"]
             for step in processor?["processors"]?.array ?? processor.map({ [$0] }) ?? [] {
                 readPostProcessor(step, &texts)
+            }
+            // BERT's tokenizers always use these, with a post-processor or without.
+            if tokenizer["model"]?["type"]?.string == "WordPiece" {
+                texts["sep"] = texts["sep"] ?? texts["eos"]
+                texts["cls"] = texts["cls"] ?? texts["bos"]
             }
         }
         var idByText: [String: Int] = [:]
         for token in tokenizer?["added_tokens"]?.array ?? [] {
             if let text = token["content"]?.string, let id = token["id"]?.int { idByText[text] = idByText[text] ?? id }
         }
-        for (role, text) in texts {
+        for (role, text) in texts where ids[role] == nil {
             if let id = idByText[text] ?? tokens.firstIndex(of: Array(text.utf8)) { ids[role] = id }
         }
         for role in Self.roles {
             if let value = settings?["add_\(role)_token"]?.bool, adds[role] == nil { adds[role] = value }
+            // Without a post-processor a published tokenizer adds nothing.
+            if tokenizer != nil, adds[role] == nil { adds[role] = false }
             guard ids[role] == nil, let entry = config["\(role)_token_id"] else { continue }
             // Of several end tokens: the first, or the tokenizer's own.
             ids[role] = entry.int ?? entry.array?.first?.int
@@ -262,14 +274,19 @@ struct FolderSpecialTokens {
     private mutating func readPostProcessor(_ step: JSONDocument, _ texts: inout [String: String]) {
         switch step["type"]?.string {
         case "ByteLevel": for role in ["bos", "eos"] where adds[role] == nil { adds[role] = false }
-        case "RobertaProcessing": for role in ["bos", "eos", "sep"] { adds[role] = true }
+        case "RobertaProcessing", "BertProcessing":
+            for role in ["bos", "eos", "sep"] { adds[role] = true }
+            for (role, name) in [("bos", "cls"), ("eos", "sep"), ("sep", "sep")] {
+                if let text = step[name]?.array?.first?.string { texts[role] = text }
+            }
         case "TemplateProcessing":
             let single = step["single"]?.array ?? []
             func special(_ entry: JSONDocument?) -> String? { entry?["SpecialToken"]?["id"]?.string }
+            for role in ["bos", "eos"] { adds[role] = false }
             guard single.count > 1 else { return }
             if let first = special(single.first) {
-                if texts["bos"] == nil { texts["bos"] = first }
-                adds["bos"] = first == texts["bos"] || first == texts["cls"]
+                texts["bos"] = first
+                adds["bos"] = true
             }
             let last = special(single.last)
             if let last {

@@ -4,7 +4,9 @@ struct BytePairEncoder: Sendable {
     private let preTokenizer: PreTokenizer
     private let ignoresMerges: Bool
     private let isCharacterLevel: Bool
+    private let escapesSpaces: Bool
     private let takesLineEndsWhole: Bool
+    private let splitsAtSpaces: Bool
     /// Symbol of each single byte, -1 for none; used by byte-level BPE.
     private let byteSymbols: [Int32]
     /// Tokens for single bytes without another token, -1 for none.
@@ -19,7 +21,9 @@ struct BytePairEncoder: Sendable {
             description.merges ?? [], tokens: description.tokens, isByteLevel: !family.isCharacterLevel)
         self.rules = rules
         preTokenizer = PreTokenizer(passes: family.passes)
-        ignoresMerges = family.ignoresMerges
+        ignoresMerges = description.rules?.ignoresMerges ?? family.ignoresMerges
+        splitsAtSpaces = description.rules?.splitsAtSpaces == true
+        escapesSpaces = family.isCharacterLevel && description.rules == nil
         isCharacterLevel = family.isCharacterLevel
         takesLineEndsWhole = family.takesLineEndsWhole
         tokenCount = Int32(description.tokens.count)
@@ -34,14 +38,17 @@ struct BytePairEncoder: Sendable {
     }
 
     func encode(_ bytes: UnsafeBufferPointer<UInt8>, into ids: inout [Int32]) {
-        guard isCharacterLevel else { return encodePieces(bytes, into: &ids) }
+        guard escapesSpaces else { return encodePieces(bytes, into: &ids) }
         let escaped = escapingSpaces(bytes)
         escaped.withUnsafeBufferPointer { encodePieces($0, into: &ids) }
     }
 
     private func encodePieces(_ bytes: UnsafeBufferPointer<UInt8>, into ids: inout [Int32]) {
         var ends = ClassifiedText.withClasses(of: bytes) { preTokenizer.split($0) }
-        if isCharacterLevel, !rules.joinsWords {
+        if splitsAtSpaces {
+            ends += spaceStarts(bytes)
+            ends.sort()
+        } else if isCharacterLevel, !rules.joinsWords {
             ends += wordEnds(bytes)
             ends.sort()
         }

@@ -17,6 +17,9 @@ struct PreTokenizerFamily: Sendable {
 
     init(_ passes: PreTokenizer.Pass...) { self.passes = passes }
 
+    /// Merges of characters, in text that is not split.
+    static let characters = PreTokenizerFamily().with { $0.isCharacterLevel = true }
+
     private func with(_ change: (inout Self) -> Void) -> Self {
         var family = self
         change(&family)

@@ -38,6 +38,11 @@ func wordEnds(_ text: UnsafeBufferPointer<UInt8>) -> [Int] {
     return ends
 }
 
+/// Positions of all "▁".
+func spaceStarts(_ text: UnsafeBufferPointer<UInt8>) -> [Int] {
+    text.indices.filter { text[$0] == spaceSymbol[0] && text[$0...].starts(with: spaceSymbol) }
+}
+
 /// The text of the token that stands for one byte: `<0x0A>`.
 func byteTokenText(_ byte: UInt8) -> [UInt8] {
     let digits = Array("0123456789ABCDEF".utf8)

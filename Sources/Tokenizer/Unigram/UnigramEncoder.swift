@@ -12,6 +12,7 @@ struct UnigramEncoder: Sendable {
     /// Bytes of each token; `longest` is the maximum of tokens and characters.
     private let lengths: [Int32]
     private let longest: Int
+    private let splitsAtSpaces: Bool
 
     init(_ description: TokenizerDescription, _ kinds: [TokenKind], unknown: Int32?) throws(TokenizerError) {
         var tokens = ByteTrie()
@@ -34,31 +35,43 @@ struct UnigramEncoder: Sendable {
         longest = max(4, Int(lengths.max() ?? 0))
         self.unknown = unknown
         unknownScore = lowest - 10
+        splitsAtSpaces = description.rules?.splitsAtSpaces == true
         normalizer = try UnigramNormalizer(description, kinds)
     }
 
     func encode(_ bytes: UnsafeBufferPointer<UInt8>, addsSpacePrefix: Bool, into ids: inout [Int32]) {
         let text = normalizer.normalize(bytes, addsSpacePrefix: addsSpacePrefix)
-        guard !text.isEmpty else { return }
-        text.withUnsafeBufferPointer { text in
-            let last = lastTokens(text)
-            let start = ids.count
-            var position = text.count
-            var wasUnknown = false
-            while position > 0 {
-                let id = last[position]
-                // Consecutive unknown characters form one token.
-                if id >= 0 {
-                    ids.append(id)
-                    position -= Int(lengths[Int(id)])
-                } else {
-                    if !wasUnknown, let unknown { ids.append(unknown) }
-                    position -= Int(-id)
-                }
-                wasUnknown = id < 0
-            }
-            ids[start...].reverse()
+        text.withUnsafeBufferPointer { segment($0, into: &ids) }
+    }
+
+    /// - Parameter text: Normalized, with "▁" for spaces.
+    func encode(normalized text: UnsafeBufferPointer<UInt8>, into ids: inout [Int32]) {
+        var start = 0
+        for end in (splitsAtSpaces ? spaceStarts(text) : []) + [text.count] where end > start {
+            segment(UnsafeBufferPointer(rebasing: text[start..<end]), into: &ids)
+            start = end
         }
+    }
+
+    private func segment(_ text: UnsafeBufferPointer<UInt8>, into ids: inout [Int32]) {
+        guard !text.isEmpty else { return }
+        let last = lastTokens(text)
+        let start = ids.count
+        var position = text.count
+        var wasUnknown = false
+        while position > 0 {
+            let id = last[position]
+            // Consecutive unknown characters form one token.
+            if id >= 0 {
+                ids.append(id)
+                position -= Int(lengths[Int(id)])
+            } else {
+                if !wasUnknown, let unknown { ids.append(unknown) }
+                position -= Int(-id)
+            }
+            wasUnknown = id < 0
+        }
+        ids[start...].reverse()
     }
 
     /// The last token of the best segmentation up to each position; for an unknown character its negated length.

@@ -6,19 +6,30 @@ import Foundation
 /// GGUF files mark the beginning of a word ("▁word"), where BERT's own vocabularies mark its continuation ("##ing").
 struct WordPieceEncoder: Sendable {
     private let tokens: ByteTrie
+    /// With published rules, the tokens that begin a word, without their "▁"; `tokens` are then the others.
+    private let beginnings: ByteTrie
     private let unknown: Int32?
     private let lowercases: Bool
     private let stripsAccents: Bool
+    /// Characters of a word beyond which it is unknown, in models with published rules, whose text is normalized before.
+    private let maximumWordLength: Int?
+    private let isNormalized: Bool
 
     init(_ description: TokenizerDescription, unknown: Int32?) throws(TokenizerError) {
-        var tokens = ByteTrie()
+        var (tokens, beginnings) = (ByteTrie(), ByteTrie())
         for (id, text) in description.tokens.enumerated() where !text.isEmpty {
-            try tokens.insert(text, value: Int32(id))
+            if description.rules != nil, text.starts(with: spaceSymbol) {
+                try beginnings.insert(Array(text.dropFirst(spaceSymbol.count)), value: Int32(id))
+            } else {
+                try tokens.insert(text, value: Int32(id))
+            }
         }
-        self.tokens = tokens
+        (self.tokens, self.beginnings) = (tokens, beginnings)
         self.unknown = unknown
         lowercases = description.normalizerLowercase ?? true
         stripsAccents = description.normalizerStripAccents ?? lowercases
+        isNormalized = description.rules != nil
+        maximumWordLength = description.rules?.maximumWordLength
     }
 
     func encode(_ bytes: UnsafeBufferPointer<UInt8>, into ids: inout [Int32]) {
@@ -32,6 +43,18 @@ struct WordPieceEncoder: Sendable {
         while position < bytes.count {
             let (value, length) = decodeScalar(bytes, at: position)
             position += length
+            if isNormalized {
+                let kind = value.map { table[$0] } ?? .other
+                if kind.meets(.whitespace) {
+                    endWord()
+                } else {
+                    let stands = kind.meets(.punctuation) || (value.map { $0 < 0x80 } ?? false) && kind.meets(.symbol)
+                    if stands { endWord() }
+                    word += bytes[position - length..<position]
+                    if stands { endWord() }
+                }
+                continue
+            }
             guard let value, value != 0, value != 0xFFFD, var scalar = Unicode.Scalar(value) else { continue }
             if stripsAccents, value >= 0x80 { scalar = Self.base(scalar) }
             let kind = table[scalar.value]
@@ -51,6 +74,23 @@ struct WordPieceEncoder: Sendable {
     private func encode(word: UnsafeBufferPointer<UInt8>, into ids: inout [Int32]) {
         let start = ids.count
         var position = 0
+        if let maximumWordLength {
+            let length = word.reduce(-1) { UTF8.isContinuation($1) ? $0 : $0 + 1 }
+            guard length <= maximumWordLength else {
+                if let unknown { ids.append(unknown) }
+                return
+            }
+        }
+        if isNormalized {
+            position = spaceSymbol.count
+            if let match = beginnings.longestPrefix(of: word[position...]) {
+                ids.append(match.value)
+                position += match.length
+            } else {
+                if let unknown { ids.append(unknown) }
+                return
+            }
+        }
         while position < word.count {
             guard let match = tokens.longestPrefix(of: word[position...]) else {
                 ids.removeSubrange(start...)
@@ -64,7 +104,7 @@ struct WordPieceEncoder: Sendable {
 
     private static func standsAlone(_ scalar: Unicode.Scalar, _ kind: CharacterClass) -> Bool {
         kind.meets(.punctuation) || (scalar.isASCII && kind.meets(.symbol))
-            || ideographs.contains { $0.contains(scalar.value) }
+            || Normalization.ideographs.contains { $0.contains(scalar.value) }
     }
 
     private static func isControl(_ scalar: Unicode.Scalar, _ kind: CharacterClass) -> Bool {
@@ -75,10 +115,4 @@ struct WordPieceEncoder: Sendable {
     private static func base(_ scalar: Unicode.Scalar) -> Unicode.Scalar {
         String(scalar).decomposedStringWithCanonicalMapping.unicodeScalars.first ?? scalar
     }
-
-    /// The ranges that BERT's tokenizer treats as Chinese characters.
-    private static let ideographs: [ClosedRange<UInt32>] = [
-        0x4E00...0x9FFF, 0x3400...0x4DBF, 0x20000...0x2A6DF, 0x2A700...0x2B73F, 0x2B740...0x2B81F, 0x2B920...0x2CEAF,
-        0xF900...0xFAFF, 0x2F800...0x2FA1F,
-    ]
 }

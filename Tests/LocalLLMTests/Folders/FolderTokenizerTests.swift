@@ -15,11 +15,12 @@ import Testing
              "added_tokens": [{"id": 0, "content": "<s>", "special": true}, {"id": 4, "content": "<mask>", "special": true}],
              "normalizer": {"type": "Sequence", "normalizers": [{"type": "Precompiled", "precompiled_charsmap": "AQID"}]},
              "pre_tokenizer": {"type": "Sequence", "pretokenizers":
-               [{"type": "WhitespaceSplit"}, {"type": "Metaspace", "prepend_scheme": "always"}]}}
+               [{"type": "WhitespaceSplit"}, {"type": "Metaspace", "prepend_scheme": "always"}]},
+             "decoder": {"type": "Metaspace", "prepend_scheme": "always"}}
             """#)
         guard case .unigram(let unigram) = tokenizer.kind else { Issue.record("\(tokenizer.kind)"); return }
         #expect(unigram.scores == [0, 0, -1.5, -2.25, 0])
-        #expect(unigram.characterMap == [1, 2, 3] && unigram.removesExtraSpaces)
+        #expect(tokenizer.characterMap == [1, 2, 3] && unigram.removesExtraSpaces)
         #expect(tokenizer.kinds == [3, 2, 1, 1, 3] && tokenizer.addsSpacePrefix == true)
         #expect(tokenizer.tokens.map { String(decoding: $0, as: UTF8.self) } == ["<s>", "<unk>", "▁a", "b", "<mask>"])
     }

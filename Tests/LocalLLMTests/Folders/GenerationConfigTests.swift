@@ -19,7 +19,11 @@ import Tokenizer
         return """
             {"model": {"type": "BPE", "byte_fallback": true, "unk_token": "<unk>", "merges": [],
               "vocab": {"<unk>": 0, "<s>": 1, "</s>": 2, \(bytes.joined(separator: ", "))}},
-             "added_tokens": [\(special.joined(separator: ", "))]}
+             "added_tokens": [\(special.joined(separator: ", "))],
+             "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "▁"},
+             "decoder": {"type": "Sequence", "decoders": [
+               {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"},
+               {"type": "Fuse"}]}}
             """
     }()
 

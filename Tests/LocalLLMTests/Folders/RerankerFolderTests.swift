@@ -51,6 +51,7 @@ import Testing
               "vocab": {\(entries.joined(separator: ", "))}},
              "added_tokens": [\(special.joined(separator: ", "))],
              "normalizer": {"type": "BertNormalizer", "lowercase": true}, "pre_tokenizer": {"type": "BertPreTokenizer"},
+             "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
              "post_processor": \(processor ?? "null")}
             """
         let settings = #"{"cls_token": "[CLS]", "sep_token": "[SEP]", "unk_token": "[UNK]", "pad_token": "[PAD]"}"#
@@ -148,7 +149,8 @@ import Testing
         }
         let tokenizer = """
             {"model": {"type": "BPE", "vocab": {\(vocabulary.joined(separator: ", "))}, "merges": []},
-             "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "use_regex": true}}
+             "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "use_regex": true},
+             "decoder": {"type": "ByteLevel"}}
             """
         let url = try tiny.writeFolder(
             in: directory, as: "Qwen3-Reranker-Tiny", architecture: "Qwen3ForCausalLM",
