@@ -9,7 +9,7 @@ struct FolderConversion {
     let family: FolderFamily
     let config: FolderConfig
     let rotary: FolderRotary
-    let generation: FolderGeneration?
+    let generation: FolderGeneration
     var draft = GGUFDraft()
     private(set) var recipes: [String: TensorRecipe] = [:]
     /// The experts' matrices, by name of their stacked tensor and by expert.
@@ -21,6 +21,7 @@ struct FolderConversion {
         config = FolderConfig(folder, defaults: family.defaults)
         rotary = FolderRotary(config)
         generation = try FolderGeneration(folder)
+        try refuseUnservedConfig()
     }
 
     var layers: Int {
@@ -205,7 +206,7 @@ struct FolderModel {
         }
         try conversion.stackExperts()
         try conversion.writeVocabulary()
-        try conversion.generation?.write(to: &conversion.draft)
+        try conversion.generation.write(to: &conversion.draft)
         var tensors: [TensorView] = []
         for recipe in conversion.recipes.values.sorted(by: { Self.order($0.name, $1.name) }) {
             tensors.append(try recipe.view(path: folder.path))

@@ -6,10 +6,11 @@ import Constraint
 struct FolderGeneration {
     private let options: FolderConfig
 
-    /// - Returns: `nil` if the folder has no such file.
-    init?(_ folder: SafetensorsFolder) throws(ModelFileError) {
-        guard let json = try folder.json("generation_config.json") else { return nil }
-        options = FolderConfig(path: folder.path + "/generation_config.json", json)
+    /// Reads the options from `config.json`, where older libraries wrote them, if there is no such file.
+    init(_ folder: SafetensorsFolder) throws(ModelFileError) {
+        let json = try folder.json("generation_config.json")
+        options = FolderConfig(
+            path: folder.path + (json == nil ? "/config.json" : "/generation_config.json"), json ?? folder.config)
         try refuseUnserved()
     }
 

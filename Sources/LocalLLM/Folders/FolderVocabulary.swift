@@ -22,22 +22,27 @@ extension FolderConversion {
     mutating func writeVocabulary() throws(ModelFileError) {
         let settings = try folder.json("tokenizer_config.json")
         if let json = try folder.json("tokenizer.json") {
+            try refuseContradictions(settings, json)
             try write(FolderTokenizer(json, settings, path: folder.path + "/tokenizer.json"), json)
         } else if let bytes = try folder.contents("tokenizer.model") {
             let vocabulary = try SentencePieceModel(bytes, path: folder.path + "/tokenizer.model")
             let added = try addedTokens(settings, after: vocabulary.pieces.count)
             let tokens = try writePieces(vocabulary, added: added)
             try writeSpecialTokens(
-                FolderSpecialTokens(tokens: tokens, settings, config: config), tokens: tokens)
+                FolderSpecialTokens(
+                    tokens: tokens, settings, try folder.json("special_tokens_map.json"), config: config),
+                tokens: tokens)
         }
         if let space = family.vocabulary.addsSpacePrefix { draft["tokenizer.ggml.add_space_prefix"] = .bool(space) }
         if family.vocabulary.addsBeginning == true { draft["tokenizer.ggml.add_bos_token"] = .bool(true) }
-        try writeTemplate(settings)
+        try writeTemplates(settings)
     }
 
     private mutating func write(_ tokenizer: FolderTokenizer, _ json: JSONDocument) throws(ModelFileError) {
         let settings = try folder.json("tokenizer_config.json")
-        let special = FolderSpecialTokens(tokenizer: json, tokens: tokenizer.tokens, settings, config: config)
+        let special = FolderSpecialTokens(
+            tokenizer: json, tokens: tokenizer.tokens, settings, try folder.json("special_tokens_map.json"),
+            config: config)
         let size = try max(tokenizer.tokens.count, config.intIfPresent("vocab_size") ?? 0)
         // Padding is bounded by the rows of the embeddings.
         let rows = recipes["token_embd.weight"]?.shape.last ?? tokenizer.tokens.count
@@ -177,7 +182,7 @@ extension FolderConversion {
             draft["tokenizer.ggml.\(name)_token_id"] = .uint32(id)
         }
         let ends =
-            try [special.ids["eos"]].compactMap { $0 } + config.tokens("eos_token_id") + (generation?.endTokens ?? [])
+            try [special.ids["eos"]].compactMap { $0 } + config.tokens("eos_token_id") + generation.endTokens
         // Models with less tokens than their configuration says never generate the others.
         let known = ends.enumerated().filter { (0..<tokens.count).contains($1) && !ends[..<$0].contains($1) }.map(
             \.element)
@@ -190,20 +195,6 @@ extension FolderConversion {
         }
         if let lowercase = special.lowercase { draft["tokenizer.ggml.normalizer.lowercase"] = .bool(lowercase) }
         if let strips = special.stripsAccents { draft["tokenizer.ggml.normalizer.strip_accents"] = .bool(strips) }
-    }
-
-    /// Writes the chat template: from its own file, or from the tokenizer's settings, a string or a list by name.
-    private mutating func writeTemplate(_ settings: JSONDocument?) throws(ModelFileError) {
-        var template = settings?["chat_template"]?.string
-        for entry in settings?["chat_template"]?.array ?? [] {
-            guard let name = entry["name"]?.string, let text = entry["template"]?.string else { continue }
-            if name == "default" { template = text } else { draft["tokenizer.chat_template.\(name)"] = .string(text) }
-        }
-        if template == nil, let bytes = try folder.contents("chat_template.jinja") {
-            template = String(decoding: bytes, as: UTF8.self)
-        }
-        if template == nil { template = try folder.json("chat_template.json")?["chat_template"]?.string }
-        if let template { draft["tokenizer.chat_template"] = .string(template) }
     }
 }
 
@@ -218,13 +209,17 @@ struct FolderSpecialTokens {
 
     /// - Parameters:
     ///   - tokenizer: `tokenizer.json`, if there is one.
-    ///   - tokens: The tokens by ID, of a folder without it.
+    ///   - tokens: The tokens by ID.
+    ///   - map: `special_tokens_map.json`, where older libraries name the tokens.
     init(
-        tokenizer: JSONDocument? = nil, tokens: [[UInt8]] = [], _ settings: JSONDocument?, config: FolderConfig
+        tokenizer: JSONDocument? = nil, tokens: [[UInt8]], _ settings: JSONDocument?, _ map: JSONDocument?,
+        config: FolderConfig
     ) {
         var texts: [String: String] = [:]
         for role in Self.roles {
-            texts[role] = settings?["\(role)_token"]?.string ?? settings?["\(role)_token"]?["content"]?.string
+            for source in [settings, map] where texts[role] == nil {
+                texts[role] = source?["\(role)_token"]?.string ?? source?["\(role)_token"]?["content"]?.string
+            }
         }
         texts["bos"] = texts["bos"] ?? texts["cls"]
         texts["eos"] = texts["eos"] ?? texts["sep"]

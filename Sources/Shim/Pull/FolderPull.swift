@@ -78,7 +78,8 @@ extension HubRepository {
         let names = [
             "config.json", "generation_config.json", "tokenizer.json", "tokenizer.model",
             "added_tokens.json",
-            "tokenizer_config.json", "chat_template.jinja", "chat_template.json", "modules.json",
+            "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja", "chat_template.json",
+            "modules.json",
             "model.safetensors.index.json",
         ]
         let isSplit = files.contains { $0.path == "model.safetensors.index.json" }
@@ -91,6 +92,7 @@ extension HubRepository {
         // How encoders pool: "1_Pooling/config.json".
         let others = files.filter {
             names.contains($0.path) || $0.path.wholeMatch(of: /[0-9]_[A-Za-z]+\/config\.json/) != nil
+                || $0.path.wholeMatch(of: /additional_chat_templates\/[A-Za-z0-9_.-]+\.jinja/) != nil
         }
         return others + weights
     }

@@ -61,6 +61,14 @@ struct SafetensorsFolder {
     /// A JSON file in the folder; `nil` if it does not exist.
     func json(_ name: String) throws(ModelFileError) -> JSONDocument? { try Self.json(name, in: path) }
 
+    /// The files with chat templates: `chat_template.jinja`, and others by name in `additional_chat_templates`.
+    func templateFiles() -> [(name: String, file: String)] {
+        let inner = "additional_chat_templates"
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: path + "/" + inner)) ?? []
+        let others = names.sorted().filter { $0.hasSuffix(".jinja") }.map { (String($0.dropLast(6)), "\(inner)/\($0)") }
+        return [("default", "chat_template.jinja")] + others
+    }
+
     /// The bytes of a file in the folder; `nil` if it does not exist.
     func contents(_ name: String) throws(ModelFileError) -> [UInt8]? { try Self.contents(name, in: path) }
 
