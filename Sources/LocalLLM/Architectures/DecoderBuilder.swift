@@ -30,7 +30,7 @@ final class DecoderBuilder {
         width = try hyper.count("embedding_length")
         trainedContext = try hyper.count("context_length")
         self.context = context ?? trainedContext
-        let blocks = try hyper.count("block_count")
+        let blocks = try hyper.blockCount()
         let predicting = try hyper.countIfPresent("nextn_predict_layers") ?? 0
         guard predicting < blocks else {
             throw hyper.invalid("nextn_predict_layers", "less than the number of blocks, \(blocks)", found: predicting)
@@ -67,8 +67,12 @@ final class DecoderBuilder {
 
     /// Checks that the blocks that are left out are for multi-token prediction. Files may lack their tensors.
     private static func checkPrediction(_ hyper: Hyperparameters, _ blocks: Range<Int>) throws(ModelFileError) {
+        guard !blocks.isEmpty else { return }
+        let namesByBlock = Dictionary(grouping: hyper.file.tensors.map(\.name)) { name in
+            name.hasPrefix("blk.") ? name.dropFirst(4).prefix { $0 != "." } : ""
+        }
         for block in blocks {
-            let names = hyper.file.tensors.map(\.name).filter { $0.hasPrefix("blk.\(block).") }
+            let names = namesByBlock[Substring("\(block)")] ?? []
             guard names.isEmpty || names.contains(where: { $0.contains(".nextn.") }) else {
                 throw hyper.invalid(
                     "nextn_predict_layers", "0, as block \(block) has no tensor 'nextn.*'", found: blocks.count)
@@ -97,8 +101,10 @@ final class DecoderBuilder {
     /// The layers, repeated as often as the model runs them; each repetition has a state of its own (Nanbeige).
     private func looped(_ layers: [DecoderNetwork.Layer]) throws(ModelFileError) -> [DecoderNetwork.Layer] {
         guard family.repeatsLayers, let loops = try hyper.countIfPresent("num_loops"), loops > 1 else { return layers }
-        guard loops * layers.count <= 1 << 12 else {
-            throw hyper.invalid("num_loops", "a number of loops that gives at most 4096 layers", found: loops)
+        guard loops * layers.count <= Hyperparameters.maximumBlocks else {
+            throw hyper.invalid(
+                "num_loops", "a number of loops that gives at most \(Hyperparameters.maximumBlocks) layers",
+                found: loops)
         }
         var others = layers
         if try hyper.bool("skip_loop_final_norm") != true {

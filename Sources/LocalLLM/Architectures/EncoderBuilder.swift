@@ -23,7 +23,7 @@ struct EncoderBuilder {
         self.family = family
         self.hyper = hyper
         width = try hyper.count("embedding_length")
-        layerCount = try hyper.count("block_count")
+        layerCount = try hyper.blockCount()
         heads = try hyper.count("attention.head_count")
         kvHeads = try hyper.count("attention.head_count_kv", default: heads)
         guard heads % kvHeads == 0 else {

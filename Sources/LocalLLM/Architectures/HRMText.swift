@@ -22,10 +22,9 @@ extension DecoderBuilder {
         let (highCycles, lowCycles) = (try hyper.count("hrm.h_cycles"), try hyper.count("hrm.l_cycles"))
         let runs = highCycles.multipliedReportingOverflow(by: lowCycles + 1)
         let layersRun = runs.partialValue.multipliedReportingOverflow(by: stack)
-        guard !runs.overflow, !layersRun.overflow, layersRun.partialValue == layerCount, layerCount <= 1 << 12 else {
+        guard !runs.overflow, !layersRun.overflow, layersRun.partialValue == layerCount else {
             throw hyper.invalid(
-                "block_count", "hrm.layers_per_stack · hrm.h_cycles · (hrm.l_cycles + 1) and at most 4096",
-                found: layerCount)
+                "block_count", "hrm.layers_per_stack · hrm.h_cycles · (hrm.l_cycles + 1)", found: layerCount)
         }
         let table = try file.matrix("token_embd.weight", columns: width)
         let initial = try file.vector("hrm.z_l_init", width)

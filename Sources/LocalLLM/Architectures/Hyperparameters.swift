@@ -29,6 +29,26 @@ struct Hyperparameters {
         return value
     }
 
+    /// The number of blocks: memory is taken for each of them before its tensors are read.
+    func blockCount() throws(ModelFileError) -> Int {
+        let count = try count("block_count")
+        guard count <= Self.maximumBlocks else {
+            throw invalid("block_count", "at most \(Self.maximumBlocks)", found: count)
+        }
+        return count
+    }
+
+    /// The number of experts. Each has a row in a tensor, so a larger number than the longest dimension is refused.
+    func expertCount() throws(ModelFileError) -> Int {
+        let count = try count("expert_count")
+        let longest = file.tensors.reduce(1) { $1.shape.reduce($0, max) }
+        guard count <= longest else {
+            throw invalid(
+                "expert_count", "at most \(longest), the longest dimension of the file's tensors", found: count)
+        }
+        return count
+    }
+
     /// A positive number; 0 counts as absent.
     func countIfPresent(_ key: String) throws(ModelFileError) -> Int? {
         guard let value = try int(key), value != 0 else { return nil }
@@ -88,6 +108,9 @@ struct Hyperparameters {
 
     /// Allowed range, far above any model; a product of two such numbers cannot overflow.
     private static let counts = 1...1 << 28
+
+    /// Blocks, also those that a model runs several times.
+    static let maximumBlocks = 1 << 12
 
     func invalid(_ key: String, _ expected: String, found: some Any) -> ModelFileError {
         ModelFileError(

@@ -6,7 +6,7 @@ extension GGUFPart {
     static func all(startingWith path: String) throws(ModelFileError) -> [GGUFPart] {
         let opened = try GGUFPart(MappedFile(path: path))
         let split = try Split(opened)
-        guard split.count > 1 else { return [opened] }
+        guard split.count > 1 else { return try split.checked([opened]) }
 
         guard let prefix = prefix(of: path, split) else {
             throw ModelFileError(
@@ -20,13 +20,7 @@ extension GGUFPart {
                 index == split.index
                     ? opened : try openPart(index, at: prefix + suffix(index, split.count), like: split, asked: path))
         }
-        let tensors = parts.reduce(0) { $0 + $1.tensors.count }
-        if let expected = split.tensors, expected != tensors {
-            throw ModelFileError(
-                .badSplit, "The \(split.count) parts must hold \(expected) tensors together, but hold \(tensors).",
-                path: path)
-        }
-        return parts
+        return try split.checked(parts)
     }
 
     private static func openPart(
@@ -76,6 +70,23 @@ private struct Split {
                 .badSplit, "The file says that it is part \(index) (split.no, from 0) of \(count) (split.count).",
                 path: part.file.path)
         }
+        if let tensors, tensors < 0 {
+            throw ModelFileError(
+                .badSplit, "The file says that all parts hold \(tensors) tensors (split.tensors.count).",
+                path: part.file.path)
+        }
+    }
+
+    /// The parts, if they have as many tensors as the file says.
+    func checked(_ parts: [GGUFPart]) throws(ModelFileError) -> [GGUFPart] {
+        let found = parts.reduce(0) { $0 + $1.tensors.count }
+        if let tensors, tensors != found, count > 0 {
+            throw ModelFileError(
+                .badSplit,
+                "The parts of the model must hold \(tensors) tensors together (split.tensors.count), but hold \(found).",
+                path: parts[0].file.path)
+        }
+        return parts
     }
 
     var tensorText: String { tensors.map { "\($0) tensors in all" } ?? "number of tensors unknown" }

@@ -31,7 +31,11 @@ extension ModelStore {
         }
         let files = models.map(\.file)
         for (index, file) in files.enumerated() {
-            if catalog.files.contains(file.url) { _ = try file.info.get() }
+            if catalog.files.contains(file.url) {
+                _ = try file.info.get()
+            } else if case .failure(let error) = file.info {
+                Shim.complain("warning: \(file.id) cannot be loaded: \(error)")
+            }
             if let other = files[..<index].first(where: { $0.isCalled(file.id) }) {
                 throw UsageError(
                     "\(other.url.path) and \(file.url.path) are both called \(file.id); rename one with "

@@ -43,6 +43,17 @@ import Testing
         #expect(file.byteCount == paths.reduce(0) { $0 + (try! MappedFile(path: $1)).bytes.count })
     }
 
+    @Test(arguments: [(0, -1), (1, -1), (1, 5), (3, -1)])
+    func `a file that miscounts the tensors of its parts is refused`(count: Int, total: Int) throws {
+        var builder = Self.part(0, of: count, tensors: ["a", "b"], total: total)
+        builder.metadata.append(("general.architecture", .string("llama")))
+        let error = #expect(throws: ModelFileError.self) {
+            try GGUFFile(path: directory.write(builder.bytes(), as: "m-00001-of-00003.gguf"))
+        }
+        #expect(error?.reason == .badSplit)
+        #expect(error?.message.contains("split.tensors.count") == true, "\(error as Any)")
+    }
+
     @Test func `a missing part is named`() throws {
         let lonely = try TemporaryDirectory()
         let path = try lonely.write(Self.part(0, of: 3, tensors: []).bytes(), as: Self.name(0, of: 3))

@@ -13,6 +13,16 @@ import Testing
 
     init() throws { directory = try TemporaryDirectory() }
 
+    @Test(arguments: ["{\"a\":{}},", "\"a\":[0,0],"])
+    func `a header of too many values is refused before it is parsed`(item: String) throws {
+        let count = item.contains("{") ? SafetensorsFile.maximumTensors : 8 * SafetensorsFile.maximumTensors
+        let header = Array(("{" + String(repeating: item, count: count) + "\"b\":0}").utf8)
+        let length = (0..<8).map { UInt8(truncatingIfNeeded: header.count >> (8 * $0)) }
+        let error = #expect(throws: ModelFileError.self) { try open(length + header) }
+        #expect(error?.reason == .unsupported)
+        #expect(error?.message.contains("at most \(SafetensorsFile.maximumTensors)") == true)
+    }
+
     private func open(_ bytes: [UInt8]) throws -> SafetensorsFile {
         try SafetensorsFile(path: directory.write(bytes, as: "test.safetensors"))
     }

@@ -269,7 +269,7 @@ extension Experts {
         /// - Returns: `nil` for a dense model.
         init?(_ hyper: Hyperparameters, _ style: Style, width: Int, layers: Int) throws(ModelFileError) {
             if style.isOptional, try hyper.int("expert_count") ?? 0 == 0 { return nil }
-            let count = try hyper.count("expert_count")
+            let count = try hyper.expertCount()
             // One number, or one per layer: 0 in layers without experts.
             let used = try hyper.counts("expert_used_count", layers: layers)
             guard let most = used.max(), most > 0, most <= count else {

@@ -6,6 +6,10 @@ import Constraint
 struct SafetensorsFile {
     /// Maximum header length in bytes, as in the format's own library.
     static let maximumHeader = 100_000_000
+    /// Maximum number of tensors. The largest models have about a hundred thousand in all their files.
+    static let maximumTensors = 1 << 17
+    /// Maximum number of JSON values in the header. A tensor has seven or eight, with as many commas and brackets.
+    private static let maximumValues = 16 * maximumTensors
 
     let file: MappedFile
     /// In the order of their data.
@@ -28,6 +32,21 @@ struct SafetensorsFile {
                     + "Is this a safetensors file?", at: 0)
         }
         let header = try reader.readBytes(Int(length), "The header")
+        // Counted before values are made of them, which take many times their bytes.
+        var (objects, values) = (0, 0)
+        for byte in header {
+            switch byte {
+            case UInt8(ascii: "{"): objects += 1
+            case UInt8(ascii: "["), UInt8(ascii: ","): values += 1
+            default: break
+            }
+        }
+        guard objects <= Self.maximumTensors, values <= Self.maximumValues else {
+            throw failure(
+                .unsupported,
+                "The header has \(objects) objects and \(values) values; at most \(Self.maximumTensors) and "
+                    + "\(Self.maximumValues) are read.", at: 8)
+        }
         let json: JSONDocument
         do {
             json = try JSONDocument(Array(header))
