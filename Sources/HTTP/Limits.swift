@@ -41,4 +41,15 @@ public struct Limits: Sendable {
     public var writeStall: Duration = .seconds(30)
 
     public init() {}
+
+    /// Lowers the numbers of connections so that a quarter of the files that may still be opened is left for others.
+    ///
+    /// - Returns: Whether they were lowered.
+    public mutating func fit(openFiles: Int) -> Bool {
+        let room = max(2, openFiles - openFiles / 4)
+        guard connections + reservedConnections > room else { return false }
+        reservedConnections = min(reservedConnections, max(1, room / 4))
+        connections = min(connections, room - reservedConnections)
+        return true
+    }
 }

@@ -2,6 +2,7 @@ import CommandLineParsing
 import Foundation
 import HTTP
 import LocalLLM
+import Platform
 import Synchronization
 import Wire
 
@@ -41,11 +42,11 @@ enum Shim {
         // The reader of standard output may have exited.
         signal(SIGPIPE, SIG_IGN)
         isServing.withLock { $0 = true }
-        let signals = StopSignals()
+        let access = options.access
+        let signals = StopSignals(stopsOnHangup: access.clients == nil)
         let models = try ModelStore(options)
         let upstream = try options.upstream.map { try Upstream($0, timeLimit: options.requestTimeout) }
         for warning in options.upstream?.warnings ?? [] { complain("warning: \(warning)") }
-        let access = options.access
         let clients = try access.clients.map { try ClientAccess($0.configuration) }
         let services = Services(
             models: models, requestTimeout: options.requestTimeout, clients: clients, upstream: upstream,
@@ -73,6 +74,14 @@ enum Shim {
             host: options.host, port: options.port, tls: tls, errorResponse: errorResponse,
             makeNotes: { RequestTrace() }, log: log.write)
         configuration.limits.reservedPaths = ["/health", "/ready"]
+        let files = ThisProcess.openFiles
+        if configuration.limits.fit(openFiles: files.limit - files.count) {
+            complain(
+                """
+                warning: at most \(configuration.limits.connections) connections at a time, since the limit of open files is \
+                \(files.limit) (ulimit -n)
+                """)
+        }
         configuration.refuse = door.refuse
         configuration.proxies = access.proxies
         let server = try await Server.start(configuration, handler: door.respond)

@@ -24,6 +24,16 @@ import Testing
 
     private let health = "GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 
+    @Test(arguments: [0, 1, 8, 50, 200, 500, 1000, 1 << 20])
+    func `connections are lowered to the files that may be opened`(files: Int) {
+        var limits = Limits()
+        let isLowered = limits.fit(openFiles: files)
+        #expect(isLowered == (files < 704))
+        #expect(limits.connections >= 1 && limits.reservedConnections >= 1)
+        #expect(limits.connections + limits.reservedConnections <= max(2, files - files / 4))
+        if !isLowered { #expect(limits.connections == 512 && limits.reservedConnections == 16) }
+    }
+
     @Test func `a health check is answered whatever connections others hold`() async throws {
         let limits = Limits {
             ($0.connections, $0.reservedConnections, $0.reservedPaths) = (4, 2, ["/health"])

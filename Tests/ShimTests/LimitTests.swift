@@ -83,4 +83,31 @@ import Testing
             exit(0)
         }
     }
+
+    @Test func `a terminal that closes asks to stop, however often it says so`() async {
+        await #expect(processExitsWith: .exitCode(7)) {
+            signal(SIGHUP, SIG_DFL)
+            let signals = StopSignals(stopsOnHangup: true)
+            kill(getpid(), SIGHUP)
+            await signals.wait()
+            kill(getpid(), SIGHUP)
+            try? await Task.sleep(for: .milliseconds(200))
+            exit(7)
+        }
+    }
+
+    @Test func `with nohup a terminal that closes says nothing`() async {
+        await #expect(processExitsWith: .exitCode(7)) {
+            signal(SIGHUP, SIG_IGN)
+            let signals = StopSignals(stopsOnHangup: true)
+            kill(getpid(), SIGHUP)
+            let stopped = Task { await signals.wait() }
+            try? await Task.sleep(for: .milliseconds(200))
+            stopped.cancel()
+            await stopped.value
+            kill(getpid(), SIGTERM)
+            try? await Task.sleep(for: .milliseconds(200))
+            exit(7)
+        }
+    }
 }

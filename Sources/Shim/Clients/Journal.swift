@@ -11,9 +11,16 @@ struct Journal<Record: Codable & Sendable>: Sendable {
 
     /// Reads the records of an earlier process; empty if there is no file.
     ///
-    /// Skips a last line without a line feed: that process ended while writing it, so the record never took effect.
+    /// Skips a last line without a line feed: that process ended while writing it, so the record never took effect. Other
+    /// lines that are damaged are moved to a file with the suffix `.damaged`.
+    ///
+    /// - Throws: `JournalError` if the file cannot be read, or has no line that is whole.
     static func read(_ path: String) throws -> [Record] {
         guard FileManager.default.fileExists(atPath: path) else { return [] }
+        let kind = try? FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType
+        guard ![.typeCharacterSpecial, .typeBlockSpecial, .typeSocket, .typeUnknown].contains(kind) else {
+            throw JournalError(description: "\(path): this is not a regular file")
+        }
         let content: Data
         do { content = try Data(contentsOf: URL(fileURLWithPath: path)) } catch {
             let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? any Error ?? error
@@ -21,12 +28,46 @@ struct Journal<Record: Codable & Sendable>: Sendable {
         }
         var lines = content.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         lines.removeLast()
-        return try lines.enumerated().map { index, line in
-            do { return try JSON.decode(Record.self, from: Array(line)) } catch {
-                throw JournalError(
-                    description:
-                        "\(path): line \(index + 1) is damaged. Remove the file to start with empty client state.")
+        var records: [Record] = []
+        var damaged: [(number: Int, line: Data)] = []
+        for (index, line) in lines.enumerated() {
+            do { records.append(try JSON.decode(Record.self, from: Array(line))) } catch {
+                damaged.append((index + 1, line))
             }
+        }
+        guard let first = damaged.first else { return records }
+        guard !records.isEmpty else {
+            throw JournalError(
+                description:
+                    "\(path): this is no state file: line 1 and all others are damaged. Move it away to start without.")
+        }
+        let aside = path + ".damaged"
+        let output = try open(aside, O_APPEND)
+        try write(damaged.flatMap { $0.line + [UInt8(ascii: "\n")] }, to: output, path: aside)
+        Shim.complain(
+            """
+            warning: \(path): \(damaged.count) of \(lines.count) lines are damaged, the first is line \(first.number). They were moved \
+            to \(aside); the others are in effect.
+            """)
+        return records
+    }
+
+    /// Opens a file for writing that only its owner can read.
+    private static func open(_ path: String, _ flags: Int32) throws -> FileHandle {
+        let descriptor = Platform.open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0o600)
+        guard descriptor >= 0 else { throw JournalError(description: "\(path): \(String(cString: strerror(errno)))") }
+        return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+    }
+
+    private static func write(_ bytes: [UInt8], to file: FileHandle, path: String) throws {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Platform.write(file.fileDescriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else {
+                throw JournalError(description: "\(path): cannot be written: \(String(cString: strerror(errno)))")
+            }
+            rest = rest.dropFirst(count)
         }
     }
 
@@ -35,21 +76,23 @@ struct Journal<Record: Codable & Sendable>: Sendable {
         self.path = path
         let new = path + ".new"
         try? FileManager.default.removeItem(atPath: new)
-        guard FileManager.default.createFile(atPath: new, contents: nil, attributes: [.posixPermissions: 0o600]),
-            let output = FileHandle(forWritingAtPath: new)
-        else { throw JournalError(description: "\(new): \(String(cString: strerror(errno)))") }
-        try output.write(contentsOf: Data(try records.flatMap(Self.line)))
-        guard rename(new, path) == 0 else {
-            throw JournalError(description: "\(path): \(String(cString: strerror(errno)))")
+        output = try Self.open(new, O_EXCL)
+        do {
+            try Self.write(try records.flatMap(Self.line), to: output, path: new)
+            guard rename(new, path) == 0 else {
+                throw JournalError(description: "\(path): \(String(cString: strerror(errno)))")
+            }
+        } catch {
+            try? FileManager.default.removeItem(atPath: new)
+            throw error
         }
-        self.output = output
         count = records.count
     }
 
     mutating func append(_ record: Record) throws {
         let before = count
         count = .max
-        try output.write(contentsOf: Data(try Self.line(record)))
+        try Self.write(try Self.line(record), to: output, path: path)
         count = before + 1
     }
 
