@@ -53,7 +53,7 @@ import Wire
         }
         let object = await router.chat(#""response_format": {"type": "json_object"}, "max_tokens": 300, "seed": 1"#)
         let text = object.message["content"] as? String ?? ""
-        #expect(text.hasPrefix("{"))
+        #expect(text.trimmingPrefix(" ").hasPrefix("{"))
         if object.choice["finish_reason"] as? String == "stop" { #expect(JSON.isObject(text)) }
     }
 
@@ -89,7 +89,7 @@ import Wire
     @Test func `a limit leaves what is there`() async throws {
         let answer = await (try await bundled()).chat(#""max_tokens": 4, "json_schema": \#(Self.schema)"#)
         #expect(answer.choice["finish_reason"] as? String == "length")
-        #expect((answer.message["content"] as? String)?.hasPrefix("{\"na") == true)
+        #expect((answer.message["content"] as? String)?.trimmingPrefix(" ").hasPrefix("{\"na") == true)
     }
 
     @Test func `responses and messages take schemas too`() async throws {
