@@ -30,6 +30,8 @@ final class ScriptedLanguageModel: LanguageModel {
         /// What the prompt ends with, after the messages.
         var promptEnd = ""
         var allowsManySystemMessages = true
+        /// Whether the template refuses system messages, and two messages of a role in a row, as Gemma 2's.
+        var wantsAlternation = false
         /// Thrown by each rendering.
         var renderingError: LocalModelError?
         var contextSize = 128
@@ -91,6 +93,10 @@ final class ScriptedLanguageModel: LanguageModel {
         rendered.withLock { $0.append((messages, variables)) }
         if !script.allowsManySystemMessages, messages.dropFirst().contains(where: { $0.role == .system }) {
             throw .templateFailed("System message must be at the beginning.")
+        }
+        let roles = messages.map(\.role)
+        if script.wantsAlternation, roles.contains(.system) || zip(roles, roles.dropFirst()).contains(where: ==) {
+            throw .templateFailed("Conversation roles must alternate.")
         }
         return messages.map { "\($0.role.rawValue): \($0.content)\n" }.joined() + script.promptEnd
     }

@@ -88,7 +88,7 @@ import Tokenizer
 
     @Test func `a template that was stopped is not rendered again`() async {
         for (error, count) in [
-            (LocalModelError.templateStopped("10 seconds are over"), 1), (.templateFailed("no system message"), 4),
+            (LocalModelError.templateStopped("10 seconds are over"), 1), (.templateFailed("no system message"), 3),
         ] {
             var script = ScriptedLanguageModel.Script()
             script.renderingError = error

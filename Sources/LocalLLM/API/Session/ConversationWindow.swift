@@ -60,37 +60,13 @@ struct ConversationWindow: Sendable {
         let prepared = LocalModel.preparing(
             (system.isEmpty ? [] : [.system(system)]) + messages, tools: tools.listed, for: model.dialect,
             quote: tokenizer.quote)
-        func render(_ messages: [ChatMessage]) throws(LocalModelError) -> String {
-            try model.render(messages.map { $0.quoted(for: tokenizer) }, variables: prepared.variables)
-        }
-        let text: String
-        do {
-            text = try render(prepared.messages)
-        } catch {
-            guard case .templateFailed = error else { throw error }
-            text = try render(Self.alternating(prepared.messages))
+        let text = try LocalModel.rendering(prepared.messages, prepared.variables) {
+            (messages, variables) throws(LocalModelError) in
+            try model.render(messages.map { $0.quoted(for: tokenizer) }, variables: variables)
         }
         return Rendered(
             prompt: try model.prompt(ofQuoted: text, images: shown), text: text,
             parser: AnswerParser(model.dialect, tools: tools.declared, after: text))
-    }
-
-    /// For templates that require user and assistant to alternate, the user first: system messages become the user's,
-    /// and consecutive messages of a role are joined.
-    private static func alternating(_ messages: [ChatMessage]) -> [ChatMessage] {
-        var turns: [ChatMessage] = []
-        for var message in messages {
-            if message.role == .system { message.role = .user }
-            if turns.isEmpty, message.role != .user { turns.append(.user("")) }
-            if turns.last?.role == message.role, message.role != .tool, turns.last?.toolCalls == nil {
-                turns[turns.count - 1].content += "\n\n\(message.content)"
-                turns[turns.count - 1].toolCalls = message.toolCalls
-                turns[turns.count - 1].images = (turns[turns.count - 1].images ?? []) + (message.images ?? [])
-            } else {
-                turns.append(message)
-            }
-        }
-        return turns
     }
 
     var hasImages: Bool {
