@@ -116,17 +116,29 @@ extension ResponseFields: NamesImages {
     }
 }
 
-extension MessagesRequest: NamesImages {
+extension MessagesFields: NamesImages {
     mutating func replaceImageURLs(_ fetch: (String, String) async throws -> Data) async throws {
         for index in messages.indices {
-            guard case .blocks(var blocks) = messages[index].content else { continue }
-            for block in blocks.indices {
-                guard let source = blocks[block].source, source.type == "url", let url = source.url else { continue }
-                let file = try await fetch(url, "messages[\(index)].content[\(block)].source.url")
-                blocks[block].source = .init(data: file)
-            }
-            messages[index].content = .blocks(blocks)
+            try await messages[index].content.replaceImageURLs("messages[\(index)].content", fetch)
         }
+    }
+}
+
+extension MessagesFields.Content {
+    fileprivate mutating func replaceImageURLs(
+        _ path: String, _ fetch: (String, String) async throws -> Data
+    ) async throws {
+        guard case .blocks(var blocks) = self else { return }
+        for index in blocks.indices {
+            let path = "\(path)[\(index)]"
+            try await blocks[index].content?.replaceImageURLs("\(path).content", fetch)
+            try await blocks[index].source?.content?.replaceImageURLs("\(path).source.content", fetch)
+            guard blocks[index].type == "image", let source = blocks[index].source, source.type == "url",
+                let url = source.url
+            else { continue }
+            blocks[index].source = .init(data: try await fetch(url, "\(path).source.url"))
+        }
+        self = .blocks(blocks)
     }
 }
 

@@ -1,20 +1,20 @@
 public import Foundation
 
-/// Body of `POST /v1/messages` and `/v1/messages/count_tokens`: Anthropic's Messages API.
+/// Body of `POST /v1/messages` and `/v1/messages/count_tokens`: Anthropic's Messages API, with the sampling fields that
+/// chats have beyond OpenAI's.
+public typealias MessagesRequest = GenerationRequest<MessagesFields>
+
+/// Fields of a messages request besides those that it shares with chats.
 ///
 /// Field names and ranges: Anthropic API reference, "Create a Message", version 2023-06-01.
-public struct MessagesRequest: Codable, Sendable {
-    public var model: String
+public struct MessagesFields: Codable, Sendable {
+    /// Absent: the server's only model.
+    public var model: String?
     public var messages: [Turn]
     public var system: Content?
     /// Required except for counting tokens.
     public var maxTokens: WholeNumber?
     public var stopSequences: [String]?
-    public var stream: Bool?
-    /// 0...1.
-    public var temperature: Double?
-    public var topP: Double?
-    public var topK: WholeNumber?
     public var tools: [Tool]?
     public var toolChoice: ToolChoice?
     public var thinking: Thinking?
@@ -87,17 +87,42 @@ public struct MessagesRequest: Codable, Sendable {
         public var toolUseID: String?
         public var content: Content?
         public var isError: Bool?
-        // Field of `image`:
+        // Fields of `document` and `search_result`, whose `content` is that of `tool_result`:
+        public var title: String?
+        public var context: String?
+        /// An object in these; in text blocks of the history a list, which is ignored.
+        public var citations: JSONValue?
+        // Field of `image`, `document` and `search_result`:
         public var source: Source?
+        // Field of `tool_reference`:
+        public var toolName: String?
 
-        /// The source of an image.
+        /// The source of an image or document; of a search result, its address.
         public struct Source: Codable, Sendable {
-            /// `base64`; `url`, with `--allow-image-urls`; others are not supported.
-            public var type: String
+            /// Images: `base64`; `url`, with `--allow-image-urls`. Documents: `text`, `content`. Absent in a search
+            /// result, whose source is a string.
+            public var type: String?
+            /// A file in base64, or a document's text.
             public var data: String?
             public var url: String?
+            /// Blocks of a document.
+            public var content: Content?
+
+            private enum CodingKeys: CodingKey { case type, data, url, content }
 
             public init(data: Data) { (type, self.data) = ("base64", data.base64EncodedString()) }
+
+            public init(from decoder: any Decoder) throws {
+                if let text = try? decoder.singleValueContainer().decode(String.self) {
+                    url = text
+                    return
+                }
+                let fields = try decoder.container(keyedBy: CodingKeys.self)
+                type = try fields.decode(String.self, forKey: .type)
+                data = try fields.decodeIfPresent(String.self, forKey: .data)
+                url = try fields.decodeIfPresent(String.self, forKey: .url)
+                content = try fields.decodeIfPresent(Content.self, forKey: .content)
+            }
 
             /// The decoded file; `nil` unless it is valid base64.
             public var file: Data? { type == "base64" ? data.flatMap { Data(base64Encoded: $0) } : nil }
@@ -109,8 +134,9 @@ public struct MessagesRequest: Codable, Sendable {
         }
 
         enum CodingKeys: String, CodingKey {
-            case type, text, thinking, id, name, input, content, source
+            case type, text, thinking, id, name, input, content, source, title, context, citations
             case toolUseID = "tool_use_id"
+            case toolName = "tool_name"
             case isError = "is_error"
         }
     }
@@ -123,10 +149,13 @@ public struct MessagesRequest: Codable, Sendable {
         public var inputSchema: RawJSON?
         /// Whether a schema that cannot be enforced exactly is an error.
         public var strict: Bool?
+        /// Whether the tool is offered only after a `tool_reference` to it.
+        public var deferLoading: Bool?
 
         enum CodingKeys: String, CodingKey {
             case type, name, description, strict
             case inputSchema = "input_schema"
+            case deferLoading = "defer_loading"
         }
     }
 
@@ -154,92 +183,179 @@ public struct MessagesRequest: Codable, Sendable {
     }
 
     enum CodingKeys: String, CodingKey {
-        case model, messages, system, stream, temperature, tools, thinking
+        case model, messages, system, tools, thinking
         case maxTokens = "max_tokens"
         case stopSequences = "stop_sequences"
-        case topP = "top_p"
-        case topK = "top_k"
         case toolChoice = "tool_choice"
         case outputFormat = "output_format"
         case outputConfig = "output_config"
     }
 
+    /// Names of the tools that results refer to.
+    public var referencedTools: Set<String> {
+        Set(
+            messages.flatMap(\.content.blocks).flatMap { $0.content?.blocks ?? [] }.compactMap { block in
+                block.type == "tool_reference" ? block.toolName : nil
+            })
+    }
+
+    /// The tools that the model sees: those that are not deferred, or that a result refers to.
+    public var offeredTools: [(index: Int, tool: Tool)] {
+        let referenced = referencedTools
+        return (tools ?? []).enumerated().filter { $1.deferLoading != true || referenced.contains($1.name) }
+            .map { ($0, $1) }
+    }
+}
+
+extension GenerationRequest<MessagesFields> {
     /// Maximum reasoning tokens; `nil`: no limit.
-    public var maximumThoughts: Int64? { thinking?.type == "enabled" ? thinking?.budgetTokens?.value : nil }
+    public var maximumThoughts: Int64? {
+        fields.thinking?.type == "enabled" ? fields.thinking?.budgetTokens?.value : samplers.maximumThoughts
+    }
 
     /// The requested format of the answer's text; `nil`: none.
     public func requestedFormat() throws(APIError) -> RequestedFormat? {
-        if let format = outputConfig?.format { return try format.requested("output_config.format") }
-        return try outputFormat?.requested("output_format")
+        let other = try generation.requestedFormat()
+        let own =
+            if let format = fields.outputConfig?.format {
+                try format.requested("output_config.format")
+            } else {
+                try fields.outputFormat?.requested("output_format")
+            }
+        if let own, let other { throw .invalid(other.field, "allowed only without \(own.field)") }
+        return own ?? other
     }
 
     /// Checks what `Decodable` cannot. Errors name fields as the client spelled them.
     ///
     /// - Parameters:
     ///   - isCounted: Whether the request only counts tokens.
-    ///   - seesImages: Whether user messages may have images.
+    ///   - seesImages: Whether user messages and tool results may have images.
     public func validated(isCounted: Bool = false, seesImages: Bool = false) throws(APIError) -> Self {
+        let messages = fields.messages
         guard !messages.isEmpty else { throw .invalid("messages", "must have at least one message") }
         guard messages.count <= 2048 else {
             throw .invalid("messages", "must have at most 2048 messages, got \(messages.count)")
         }
-        if !isCounted, maxTokens == nil { throw .init(missing: "max_tokens") }
-        try checkRange("max_tokens", maxTokens, 1...Int64.max)
-        try checkRange("temperature", temperature, 0...1)
-        try checkRange("top_p", topP, 0...1)
-        try checkRange("top_k", topK, 0...Int64.max)
-        if stopSequences?.contains("") == true { throw .invalid("stop_sequences", "a stop sequence must not be empty") }
+        if !isCounted, fields.maxTokens == nil { throw .init(missing: "max_tokens") }
+        try checkRange("max_tokens", fields.maxTokens, 1...Int64.max)
+        try checkRange("temperature", generation.temperature, 0...1)
+        try checkRange("top_k", generation.topK, 0...Int64.max)
+        try validateGeneration()
+        guard generation.choices == 1 else { throw .unsupported("n", "more than one answer is") }
+        if fields.stopSequences?.contains("") == true {
+            throw .invalid("stop_sequences", "a stop sequence must not be empty")
+        }
+        try fields.checkTools()
         for (index, turn) in messages.enumerated() {
             guard ["user", "assistant", "system"].contains(turn.role) else {
                 throw .invalid(
                     "messages[\(index)].role", "expected user, assistant or system, found \"\(turn.role)\"")
             }
-            try Self.check(turn.content, turn.role, "messages[\(index)].content", seesImages)
+            try fields.check(turn.content, turn.role, "messages[\(index)].content", seesImages)
         }
-        if let system { try Self.check(system, "system", "system") }
+        if let system = fields.system { try fields.check(system, "system", "system") }
+        try checkRange("thinking.budget_tokens", fields.thinking?.budgetTokens, 0...Int64(Int32.max))
+        if let thinking = fields.thinking, !["enabled", "adaptive", "disabled"].contains(thinking.type) {
+            throw .invalid("thinking.type", "expected enabled, adaptive or disabled, found \"\(thinking.type)\"")
+        }
+        try checkContinued()
+        return self
+    }
+
+    /// Checks a last message that the answer continues.
+    private func checkContinued() throws(APIError) {
+        guard let last = fields.messages.last, last.role == "assistant" else { return }
+        let path = "messages[\(fields.messages.count - 1)].content"
+        let hasText = !last.content.text.allSatisfy(\.isWhitespace)
+        if !hasText, last.content.blocks.contains(where: { $0.type == "thinking" }) {
+            throw .invalid(path, "an assistant's thinking cannot be continued, only its text")
+        }
+        guard hasText, let format = try requestedFormat() else { return }
+        throw .invalid(
+            format.field, "cannot be combined with a last message of role assistant, which the answer continues")
+    }
+}
+
+extension MessagesFields {
+    fileprivate func checkTools() throws(APIError) {
         for (index, tool) in (tools ?? []).enumerated() {
             if let type = tool.type, type != "custom" {
                 throw .unsupported("tools[\(index)].type", "tools of type \"\(type)\" are")
             }
             guard tool.inputSchema != nil else { throw .init(missing: "tools[\(index)].input_schema") }
         }
-        try checkRange("thinking.budget_tokens", thinking?.budgetTokens, 0...Int64(Int32.max))
-        _ = try requestedFormat()
-        if let thinking, !["enabled", "adaptive", "disabled"].contains(thinking.type) {
-            throw .invalid("thinking.type", "expected enabled, adaptive or disabled, found \"\(thinking.type)\"")
+        if tools?.isEmpty == false, tools?.allSatisfy({ $0.deferLoading == true }) == true {
+            throw .invalid("tools", "at least one tool must have no defer_loading: the model could not find the others")
         }
-        return self
     }
 
-    private static func check(
-        _ content: Content, _ role: String, _ path: String, _ seesImages: Bool = false
+    fileprivate func check(
+        _ content: Content, _ place: String, _ path: String, _ seesImages: Bool = false
     ) throws(APIError) {
         for (index, block) in content.blocks.enumerated() {
-            let path = "\(path)[\(index)]"
-            switch (block.type, role) {
-            case ("text", _): if block.text == nil { throw .init(missing: "\(path).text") }
-            case ("image", "user"):
-                guard seesImages else {
-                    throw .unsupported("\(path).type", "without an image encoder (--mmproj) images are")
-                }
-                guard let source = block.source else { throw .init(missing: "\(path).source") }
-                guard source.file != nil else {
-                    throw .invalid(
-                        "\(path).source",
-                        "expected {\"type\": \"base64\", \"data\": \"…\"} (web addresses are read by servers started with "
-                            + "--allow-image-urls)")
-                }
-            case ("thinking", "assistant"): if block.thinking == nil { throw .init(missing: "\(path).thinking") }
-            case ("redacted_thinking", "assistant"): break
-            case ("tool_use", "assistant"):
-                guard block.id != nil else { throw .init(missing: "\(path).id") }
-                guard block.name?.isEmpty == false else { throw .init(missing: "\(path).name") }
-                guard block.input != nil else { throw .init(missing: "\(path).input") }
-            case ("tool_result", "user"):
-                guard block.toolUseID != nil else { throw .init(missing: "\(path).tool_use_id") }
-                if let content = block.content { try check(content, "tool_result", "\(path).content") }
-            default: throw .unsupported("\(path).type", "blocks of type \"\(block.type)\" are")
-            }
+            try check(block, place, "\(path)[\(index)]", seesImages)
         }
+    }
+
+    /// - Parameter place: The role of the message, or the type of the block that contains this one.
+    private func check(_ block: Block, _ place: String, _ path: String, _ seesImages: Bool) throws(APIError) {
+        switch (block.type, place) {
+        case ("text", _): if block.text == nil { throw .init(missing: "\(path).text") }
+        case ("image", "user"), ("image", "tool_result"), ("image", "document"):
+            guard seesImages else {
+                throw .unsupported("\(path).type", "without an image encoder (--mmproj) images are")
+            }
+            guard let source = block.source else { throw .init(missing: "\(path).source") }
+            guard source.file != nil else {
+                throw .invalid(
+                    "\(path).source",
+                    "expected {\"type\": \"base64\", \"data\": \"…\"} (web addresses are read by servers started with "
+                        + "--allow-image-urls)")
+            }
+        case ("thinking", "assistant"): if block.thinking == nil { throw .init(missing: "\(path).thinking") }
+        case ("redacted_thinking", "assistant"): break
+        case ("tool_use", "assistant"):
+            guard block.id != nil else { throw .init(missing: "\(path).id") }
+            guard block.name?.isEmpty == false else { throw .init(missing: "\(path).name") }
+            guard block.input != nil else { throw .init(missing: "\(path).input") }
+        case ("tool_result", "user"):
+            guard block.toolUseID != nil else { throw .init(missing: "\(path).tool_use_id") }
+            if let content = block.content { try check(content, "tool_result", "\(path).content", seesImages) }
+        case ("document", "user"), ("document", "tool_result"):
+            try check(document: block, path, seesImages)
+        case ("search_result", "user"), ("search_result", "tool_result"):
+            try check(citationsOf: block, path)
+            guard block.source?.url != nil else { throw .init(missing: "\(path).source") }
+            guard block.title != nil else { throw .init(missing: "\(path).title") }
+            guard let content = block.content else { throw .init(missing: "\(path).content") }
+            try check(content, "search_result", "\(path).content")
+        case ("tool_reference", "tool_result"):
+            guard let name = block.toolName else { throw .init(missing: "\(path).tool_name") }
+            guard tools?.contains(where: { $0.name == name }) == true else {
+                throw .invalid("\(path).tool_name", "no such tool: \"\(name)\"")
+            }
+        default: throw .unsupported("\(path).type", "blocks of type \"\(block.type)\" are")
+        }
+    }
+
+    private func check(document block: Block, _ path: String, _ seesImages: Bool) throws(APIError) {
+        try check(citationsOf: block, path)
+        guard let source = block.source else { throw .init(missing: "\(path).source") }
+        switch source.type {
+        case "text": if source.data == nil { throw .init(missing: "\(path).source.data") }
+        case "content":
+            guard let content = source.content else { throw .init(missing: "\(path).source.content") }
+            try check(content, "document", "\(path).source.content", seesImages)
+        default:
+            throw .invalid(
+                "\(path).source.type",
+                "expected text or content, found \"\(source.type ?? "")\" (files such as PDF are not read)")
+        }
+    }
+
+    private func check(citationsOf block: Block, _ path: String) throws(APIError) {
+        guard case .object(let citations)? = block.citations, citations["enabled"] == .bool(true) else { return }
+        throw .unsupported("\(path).citations", "citations are")
     }
 }

@@ -146,9 +146,6 @@ final class MaskWalker {
                 if Int(nodes[node].next) > node + 1 { self.walk(trie, below: node, from: after) }
             }
         }
-        // `close` walks on, which counts too.
-        var count = 0
-        defer { visited &+= count }
         if state.mode == .string {
             let position = machine.positions[Int(machine.children[Int(state.child)].position)]
             guard let text = position.text else { return }

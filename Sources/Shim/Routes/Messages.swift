@@ -29,12 +29,7 @@ import Wire
         let tools = try OfferedTools(body)
         let lease = try await services.lease(body.model, for: context, takesAdapters: true)
         defer { withExtendedLifetime(lease) {} }
-        let messages = body.chatMessages
-        let prompt = try await preparing(context) {
-            try lease.model.prompt(
-                messages, tools: tools, ChatForm(variables: body.templateVariables),
-                images: try await lease.model.read(messages, cacheSalt: nil))
-        }
+        let prompt = try await preparing(context) { try await body.prompt(lease.model, tools) }
         return try .json(TokenCount(inputTokens: prompt.tokens.count))
     }
 }
@@ -59,16 +54,13 @@ private func beginMessage(
 ) async throws -> Answer<MessagesEncoder> {
     let lease = try await services.lease(body.model, for: context, takesAdapters: true)
     let model = lease.model
-    let messages = body.chatMessages
-    try services.review(messages)
-    let prompt = try model.prompt(
-        messages, tools: tools, ChatForm(variables: body.templateVariables),
-        images: try await model.read(messages, cacheSalt: nil))
+    try services.review(body.chatMessages)
+    let prompt = try await body.prompt(model, tools)
     context.trace.addPromptTokens(prompt.tokens.count)
-    var options = SamplingOptions(
-        temperature: body.temperature, topK: body.topK.map { Int(min($0.value, 1 << 30)) }, topP: body.topP,
-        maximumTokens: body.maxTokens.map { Int(min($0.value, 1 << 30)) }, stop: body.stopSequences ?? [])
-    options.adapterScales = lease.adapterScales
+    var options = try SamplingOptions(
+        body.generation, body.samplers, maximumTokens: body.fields.maxTokens?.value, topLogprobs: nil, for: model)
+    options.stop += body.fields.stopSequences ?? []
+    options.adapterScales = options.adapterScales ?? lease.adapterScales
     options.shownTokens = model.markerTokens
     options.thoughtLimit = model.thoughtLimit(body.maximumThoughts, prompt)
     options.constraint = try model.constraint(on: prompt, body.requestedFormat(), tools, context.trace)
@@ -85,79 +77,118 @@ extension OfferedTools {
     /// The tools of a validated request in Anthropic's form.
     fileprivate init(_ body: MessagesRequest) throws(APIError) {
         var tools: [(name: String, description: String?, parameters: TemplateValue, isStrict: Bool)] = []
-        for (index, tool) in (body.tools ?? []).enumerated() {
+        var fields: [String] = []
+        for (index, tool) in body.fields.offeredTools {
             guard let schema = tool.inputSchema, let value = try? TemplateValue(json: Data(schema.text)) else {
                 throw .invalid(
                     "tools[\(index)].input_schema", "nests deeper than \(TemplateValue.maximumJSONDepth) levels")
             }
             tools.append((tool.name, tool.description, value, tool.strict == true))
+            fields.append("tools[\(index)]")
         }
         let choice: Choice
-        switch body.toolChoice?.type ?? "auto" {
+        let asked = body.fields.toolChoice
+        switch asked?.type ?? "auto" {
         case "auto": choice = .auto
         case "any": choice = .required
         case "none": choice = .none
         case "tool":
-            guard let name = body.toolChoice?.name else { throw .init(missing: "tool_choice.name") }
+            guard let name = asked?.name else { throw .init(missing: "tool_choice.name") }
             choice = .named(name)
         case let type: throw .invalid("tool_choice.type", "expected auto, any, tool or none, found \"\(type)\"")
         }
-        try self.init(tools, choice, allowsParallel: body.toolChoice?.disableParallelToolUse != true)
+        try self.init(tools, fields, choice, allowsParallel: asked?.disableParallelToolUse != true)
     }
 }
 
 extension MessagesRequest {
-    /// Sets the template variables that switch reasoning.
-    fileprivate var templateVariables: TemplateObject {
-        var variables: TemplateObject = [:]
-        if let thinking { variables.switchThoughts(on: thinking.type != "disabled") }
-        return variables
+    fileprivate func prompt(_ model: any LanguageModel, _ tools: OfferedTools) async throws -> ChatPrompt {
+        var form = ChatForm()
+        // Sets the template variables that switch reasoning.
+        if let thinking = fields.thinking { form.variables.switchThoughts(on: thinking.type != "disabled") }
+        var messages = chatMessages
+        if let last = messages.last, last.role == .assistant, last.toolCalls == nil {
+            // The answer continues the text of a last assistant message.
+            if last.content.allSatisfy(\.isWhitespace) { messages.removeLast() } else { form.ending = .continuation }
+        }
+        return try model.prompt(
+            messages, tools: tools, form,
+            images: try await model.read(messages, cacheSalt: samplers.clientsCacheSalt))
     }
 
     /// The messages for the template. Tool results become separate messages before the user's text.
     fileprivate var chatMessages: [ChatMessage] {
         var result: [ChatMessage] = []
-        func addSystem(_ content: Content) {
+        func addSystem(_ content: MessagesFields.Content) {
             let text = content.instructions
             if !text.isEmpty { result.append(.system(text)) }
         }
-        if let system { addSystem(system) }
-        for turn in messages {
+        if let system = fields.system { addSystem(system) }
+        for turn in fields.messages {
             if turn.role == "system" {
                 addSystem(turn.content)
                 continue
             }
             let blocks = turn.content.blocks
             for block in blocks where block.type == "tool_result" {
-                var message = ChatMessage(role: .tool, content: block.content?.text ?? "")
+                var message = ChatMessage(role: .tool, content: "")
+                message.show(block.content?.blocks ?? [])
                 if block.isError == true { message.content = "Error: \(message.content)" }
                 message.toolCallID = block.toolUseID
                 result.append(message)
             }
-            let text = turn.content.text
-            guard !text.isEmpty || blocks.contains(where: { $0.type != "tool_result" }) || blocks.isEmpty else {
-                continue
-            }
-            let thoughts = blocks.compactMap(\.thinking).joined(separator: "\n\n")
+            let rest = blocks.filter { $0.type != "tool_result" }
+            guard !rest.isEmpty || blocks.isEmpty else { continue }
+            let thoughts = rest.compactMap(\.thinking).joined(separator: "\n\n")
             var message = ChatMessage(
-                role: .init(rawValue: turn.role), content: text, reasoning: thoughts.isEmpty ? nil : thoughts)
-            let calls = blocks.filter { $0.type == "tool_use" }.map { block in
+                role: .init(rawValue: turn.role), content: "", reasoning: thoughts.isEmpty ? nil : thoughts)
+            message.show(rest)
+            let calls = rest.filter { $0.type == "tool_use" }.map { block in
                 ChatMessage.ToolCall(
                     id: block.id ?? "", name: block.name ?? "",
                     arguments: String(decoding: block.input?.text ?? Array("{}".utf8), as: UTF8.self))
             }
             message.toolCalls = calls.isEmpty ? nil : calls
-            let files = blocks.compactMap { $0.source?.file }
-            if !files.isEmpty {
-                message.images = files
-                message.content = blocks.compactMap { block in
-                    block.type == "image"
-                        ? String(ChatMessage.imagePlaceholder)
-                        : block.text?.filter { $0 != ChatMessage.imagePlaceholder }
-                }.joined(separator: "\n")
-            }
             result.append(message)
         }
         return result
+    }
+}
+
+extension ChatMessage {
+    /// Sets the text, and the images if there are any.
+    fileprivate mutating func show(_ blocks: [MessagesFields.Block]) {
+        let parts = blocks.flatMap(\.parts)
+        let files = parts.compactMap(\.file)
+        images = files.isEmpty ? nil : files
+        content = parts.map { part in
+            guard !files.isEmpty else { return part.text }
+            return part.file == nil ? part.text.filter { $0 != Self.imagePlaceholder } : String(Self.imagePlaceholder)
+        }.joined(separator: "\n")
+    }
+}
+
+extension MessagesFields.Block {
+    /// What the model sees of a validated block, in order: texts and image files.
+    fileprivate var parts: [(text: String, file: Data?)] {
+        func inner(_ content: MessagesFields.Content?) -> [(text: String, file: Data?)] {
+            content?.blocks.flatMap(\.parts) ?? []
+        }
+        func tagged(_ name: String, _ text: String?) -> [(text: String, file: Data?)] {
+            text.map { [("<\(name)>\($0)</\(name)>", nil)] } ?? []
+        }
+        switch type {
+        case "text": return [(text ?? "", nil)]
+        case "image": return source?.file.map { [("", $0)] } ?? []
+        case "document":
+            let body = source?.type == "text" ? [(source?.data ?? "", nil)] : inner(source?.content)
+            return [("<document>", nil)] + tagged("title", title) + tagged("context", context) + body
+                + [("</document>", nil)]
+        case "search_result":
+            return [("<search_result>", nil)] + tagged("source", source?.url) + tagged("title", title)
+                + inner(content) + [("</search_result>", nil)]
+        case "tool_reference": return [("The tool \(toolName ?? "") can be called now.", nil)]
+        default: return []
+        }
     }
 }

@@ -135,20 +135,22 @@ struct OfferedTools: Sendable {
 
     /// Tools converted from another API's form, already checked.
     ///
-    /// - Parameter parameters: A JSON Schema.
+    /// - Parameters:
+    ///   - tools: `parameters` is a JSON Schema.
+    ///   - paths: The tools' fields in the request.
     init(
-        _ tools: [(name: String, description: String?, parameters: TemplateValue, isStrict: Bool)], _ choice: Choice,
-        allowsParallel: Bool
+        _ tools: [(name: String, description: String?, parameters: TemplateValue, isStrict: Bool)], _ paths: [String],
+        _ choice: Choice, allowsParallel: Bool
     ) throws(APIError) {
         self.init()
         self.allowsParallel = allowsParallel
-        for (index, tool) in tools.enumerated() {
+        for (tool, path) in zip(tools, paths) {
             var function: TemplateObject = ["name": .string(tool.name)]
             function["description"] = tool.description.map { .string($0) }
             function["parameters"] = tool.parameters
             function["strict"] = .bool(tool.isStrict)
-            try add(.object(function), "tools[\(index)]")
-            fields[tool.name] = "tools[\(index)].input_schema"
+            try add(.object(function), path)
+            fields[tool.name] = "\(path).input_schema"
         }
         try set(choice, "tool_choice")
     }
