@@ -16,7 +16,8 @@ struct Options: Sendable {
             help: "serve all GGUF files in a folder, including files added later"),
         Option(
             "--alias", value: "NAME",
-            help: "model name for clients (default: from the file); with several models: NAME=MODEL"
+            help:
+                "model name for clients (default: from the file), '*' takes any name; with several models: NAME=MODEL; repeatable"
         ),
         Option(
             "--idle-unload", value: "SECONDS",

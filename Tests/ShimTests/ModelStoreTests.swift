@@ -201,6 +201,22 @@ import Wire
         }
     }
 
+    @Test func `a model has as many aliases as it is given, and one of them may stand for any name`() throws {
+        for name in ["a", "b"] { _ = try TinyModel().write(in: directory, as: name + ".gguf") }
+        let aliases = [("*", "b"), ("gpt-4", "b"), ("gpt-4o-mini", "b"), ("x", "a")].map {
+            ModelCatalog.Alias(name: $0, model: $1)
+        }
+        let store = ModelStore(ModelCatalog(directory: directory.url, aliases: aliases), tools: machine.tools)
+        #expect(store.cards().map(\.id) == ["x", "gpt-4"])
+        for name in ["gpt-4", "gpt-4o-mini", "b", "claude-sonnet-5", "*", ""] {
+            #expect(try store.model(named: name).file.id == "gpt-4")
+        }
+        #expect(try store.model(named: "x").file.id == "x" && store.model(named: "a.gguf").file.id == "x")
+        let plain = ModelStore(ModelCatalog(directory: directory.url), tools: machine.tools)
+        let error = #expect(throws: APIError.self) { try plain.model(named: "gpt-4o-mini") }
+        #expect(error?.message.contains("--alias") == true)
+    }
+
     @Test func `requests need not name the only model of a folder, until there are two`() throws {
         let store = try store("a")
         #expect(store.implied?.file.id == "a")

@@ -39,6 +39,14 @@ import Testing
         #expect(options.models.aliases == [.init(name: "a", model: "m")])
     }
 
+    @Test func `one model may have several aliases, and the help says so`() throws {
+        #expect(
+            try options("--model m --alias a --alias *").models.aliases
+                == [.init(name: "a", model: "m"), .init(name: "*", model: "m")])
+        let help = Options.usage.split(separator: "\n").filter { $0.contains("any name") }
+        #expect(help.count == 1 && help[0].contains("'*'"))
+    }
+
     @Test func `hosted tools are left out unless they are to be refused`() throws {
         #expect(try !options("--model m").refusesHostedTools)
         #expect(try options("--model m --refuse-hosted-tools").refusesHostedTools)

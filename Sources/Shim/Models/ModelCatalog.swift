@@ -6,6 +6,7 @@ import LocalLLM
 struct ModelCatalog: Sendable {
     /// Another name for `model`.
     struct Alias: Sendable, Equatable {
+        /// `*` stands for every name that no model has.
         var name: String
         var model: String
     }
@@ -24,11 +25,21 @@ struct ModelCatalog: Sendable {
         var models: [ModelFile] = []
         for url in files + inDirectory where !models.contains(where: { $0.url == url }) {
             let plain = ModelFile(url, known: known.first { $0.url == url })
-            let names = aliases.filter { plain.isCalled($0.model) || url.path.hasSameBytes(as: $0.model) }.map(\.name)
+            let names = aliases.filter { $0.name != "*" && $0.isOf(plain) }.map(\.name)
             models.append(names.isEmpty ? plain : ModelFile(url, aliases: names, known: plain))
         }
         return models
     }
+
+    /// The model for names that no model has; `nil` without the alias `*`.
+    func fallback(_ models: [ServedModel]) -> ServedModel? {
+        guard let alias = aliases.first(where: { $0.name == "*" }) else { return nil }
+        return models.first { alias.isOf($0.file) }
+    }
+}
+
+extension ModelCatalog.Alias {
+    fileprivate func isOf(_ file: ModelFile) -> Bool { file.isCalled(model) || file.url.path.hasSameBytes(as: model) }
 }
 
 extension ModelCatalog {

@@ -95,7 +95,8 @@ final class ModelStore: Sendable {
         throw APIError(
             status: 404, kind: .invalidRequest,
             message: "The model `\(name)` does not exist. This server serves "
-                + (ids.isEmpty ? "none yet." : ids.joined(separator: ", ") + "."), param: "model",
+                + (ids.isEmpty ? "none yet." : ids.joined(separator: ", ") + ".")
+                + " Its option --alias gives a model more names; --alias '*' takes any name.", param: "model",
             code: "model_not_found")
     }
 
@@ -106,7 +107,8 @@ final class ModelStore: Sendable {
         if let model = models.first(where: { $0.file.isCalled(name) }) { return model }
         let titled = models.filter { $0.file.isTitled(name) }
         if titled.count == 1 { return titled[0] }
-        return catalog.adapters.contains { $0.modelName.hasSameBytes(as: name) } ? only : nil
+        if catalog.adapters.contains(where: { $0.modelName.hasSameBytes(as: name) }), let only { return only }
+        return catalog.fallback(models)
     }
 
     /// Index of the adapter with this name; `nil` if there is none, or if a model has the name.
