@@ -67,7 +67,7 @@ struct DigitLimits {
     var whole = 19
     /// Significant digits of a number with a fraction, as many as distinguish all 64-bit floating point numbers.
     var significant = 17
-    /// Zeros before the first significant digit of a fraction.
+    /// Places after the point at which the first significant digit of a fraction may be.
     var places = 17
     /// Digits of the exponent.
     static let exponent = 3
