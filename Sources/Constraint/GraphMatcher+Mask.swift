@@ -90,6 +90,43 @@ extension GraphMatcher {
         return Array(current.text[start...])
     }
 
+    /// The first place in `bytes`, which must come next, from which an allowed token spells the rest of them and more;
+    /// their number if there is none. What the model writes next may change their tokens from there on.
+    /// - Throws: `ConstraintError` of kind `budget`.
+    public func firstCrossing(of bytes: [UInt8]) throws(ConstraintError) -> Int {
+        var after = self
+        guard try after.accept(bytes: bytes) == bytes.count else { return 0 }
+        for (offset, node) in graph.vocabulary.crossings(of: bytes) {
+            if try after.allowsToken(below: node) { return offset }
+        }
+        return bytes.count
+    }
+
+    /// Maximum trie nodes to visit in search of a token; if there are more, one is assumed.
+    private static let maximumCrossingVisits = 2_000
+
+    /// Whether the part of some token after a trie node may come next.
+    private func allowsToken(below root: Int) throws(ConstraintError) -> Bool {
+        let trie = graph.vocabulary.trie
+        let (depth, end) = (Int(trie.nodes[root].depth), Int(trie.nodes[root].next))
+        var (path, index, visits) = ([self], root + 1, 0)
+        while index < end {
+            let node = trie.nodes[index]
+            path.removeLast(path.count - (Int(node.depth) - depth))
+            var next = path[path.count - 1]
+            visits += 1
+            guard visits <= Self.maximumCrossingVisits else { return true }
+            guard try next.accept(bytes: [node.byte]) == 1 else {
+                index = Int(node.next)
+                continue
+            }
+            if node.end >= 0 { return true }
+            path.append(next)
+            index += 1
+        }
+        return false
+    }
+
     /// The bytes with which a thread's part must continue; empty at its end, `nil` if there is a choice.
     private func forced(_ thread: Thread) throws(ConstraintError) -> [UInt8]? {
         switch (graph.nodes[thread.node].part, thread.progress) {

@@ -130,6 +130,20 @@ import Testing
         #expect(String(decoding: try matcher.forcedBytes(), as: UTF8.self) == "</call>")
     }
 
+    @Test func `text that a token may go on beyond is told from the place where the token begins`() throws {
+        let schema = #"{"type":"object","required":["unit"],"properties":{"unit":{"type":"integer"}}}"#
+        let forced = Array(#""unit":"#.utf8)
+        for (whitespace, crossing) in [(Constraint.JSONStyle.Whitespace.separators, 5), (.compact, 7)] {
+            let constraint = try Constraint.schema(schema, whitespace)
+            var matcher = ConstraintGraph(constraint).matcher()
+            #expect(try matcher.accept(bytes: [UInt8(ascii: "{")]) == 1)
+            // The token `": ` is in the vocabulary.
+            #expect(try matcher.firstCrossing(of: forced) == crossing)
+        }
+        #expect(TestVocabulary.vocabulary.firstCrossing(of: forced) == 5)
+        #expect(TestVocabulary.vocabulary.firstCrossing(of: Array("xyz".utf8)) == 3)
+    }
+
     @Test func `an ambiguous shape has a limit`() throws {
         let any = try constraint(.regex("a*"))
         let graph = try graph(.sequence(Array(repeating: .repeated(.constraint(any)), count: 100)))

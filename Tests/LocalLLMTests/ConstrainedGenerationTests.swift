@@ -151,6 +151,17 @@ import Tokenizer
         #expect(try !follower.allows(tokens("x")[0]) && follower.wantsMask)
     }
 
+    @Test func `forced text ends before a token that may go on beyond it`() throws {
+        func token(_ text: String) -> Int32 { Toy.tokenizer.encode(text, addSpecial: false, parseSpecial: false)[0] }
+        for (texts, forced) in [
+            (["at\"a", "at\"b"], [token("at"), token("\"")]), (["at\":", "at\"b"], [token("at")]),
+            (["at\""], [token("at"), token("\"")]),
+        ] {
+            var follower = ConstraintFollower(try toyConstraint(.choice(texts)), Toy.tokenizer)
+            #expect(try follower.forcedTokens() == forced, "\(texts)")
+        }
+    }
+
     @Test(arguments: ToyLayers.all)
     func `bytes without a choice take no step of their own`(toy: ToyLayers) async throws {
         let schema = #"""

@@ -39,6 +39,21 @@ import Tokenizer
         }
     }
 
+    @Test func `the forced beginning of a call ends where the model's own tokens may differ`() async throws {
+        let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path)
+        let file = Self.folder.appending(path: try #require(names.first { $0.hasSuffix(".gguf") }))
+        let model = try await LocalModel.load(from: file)
+        let tokenizer = try model.tokenizer
+        func tokens(_ text: String) -> [Int32] { tokenizer.encode(text, addSpecial: false, parseSpecial: true) }
+        let whole = "<tool_call>\n{\"name\": \"get_weather\", \"arguments\":"
+        let kept = try model.healed(whole, after: "")
+        #expect(whole.hasPrefix(kept) && kept.hasPrefix("<tool_call>\n{\"name\": \"get_weather\", \"arg"))
+        for rest in [" {\"city\": \"Paris\"}", "{\"city\":\"Paris\"}", "{}"] {
+            #expect(tokens(whole + rest).starts(with: tokens(kept)), "\(rest)")
+        }
+        #expect(try model.healed("", after: "") == "")
+    }
+
     @Test func `the requests that a server shows when it starts are answered right`() async throws {
         let router = try await bundled()
         var answers: [Answer] = []

@@ -58,6 +58,25 @@ public final class TokenVocabulary: Sendable {
         }
     }
 
+    /// The first place in a text from which a token spells the rest of it and more; its length if there is none. Text that
+    /// follows may change the tokens from there on, but not those before it.
+    public func firstCrossing(of text: [UInt8]) -> Int {
+        crossings(of: text).first { trie.nodes[$0.node].next > $0.node + 1 }?.offset ?? text.count
+    }
+
+    /// The places in a text from which the beginning of a token spells the rest of it, each with the node after that
+    /// beginning, first to last.
+    func crossings(of text: [UInt8]) -> [(offset: Int, node: Int)] {
+        (max(0, text.count - trie.maximumDepth)..<text.count).compactMap { offset in
+            var node = 0
+            for byte in text[offset...] {
+                guard let child = trie.child(of: node, byte) else { return nil }
+                node = child
+            }
+            return (offset, node)
+        }
+    }
+
     /// Tokens that spell the text, greedily the longest: not the model's own tokenization, but always the same bytes.
     public func longestTokens(_ text: [UInt8]) -> [Int32] {
         var (result, at) = ([Int32](), 0)

@@ -63,8 +63,8 @@ struct ConstraintFollower {
         try matcher?.accept(token)
     }
 
-    /// Tokens of the text that the constraint leaves no choice about. The last token is left to the model: it might
-    /// merge with the text that follows.
+    /// Tokens of the text that the constraint leaves no choice about. Tokens at its end that could merge with the text
+    /// that follows are left to the model.
     mutating func forcedTokens() throws(ConstraintError) -> [Int32] {
         if let forced { return forced }
         var result: [Int32] = []
@@ -72,19 +72,23 @@ struct ConstraintFollower {
             result = thoughts.ending
         } else if let matcher {
             let bytes = try matcher.forcedBytes()
-            if bytes.count > 1 { result = try tokens(of: bytes, after: matcher) }
+            if !bytes.isEmpty { result = try tokens(of: bytes, after: matcher) }
         }
         forced = result
         return result
     }
 
-    /// Tokens of `bytes` except the last, up to the first that the constraint does not allow.
+    /// Tokens of `bytes` up to the first that the constraint does not allow, or in which a token may begin that goes on
+    /// beyond `bytes`.
     private func tokens(of bytes: [UInt8], after matcher: GraphMatcher) throws(ConstraintError) -> [Int32] {
+        let border = try matcher.firstCrossing(of: bytes)
+        guard border > 0 else { return [] }
         // Control tokens are allowed only in the literals of a shape.
         for parsesSpecial in [true, false] {
-            var (next, result) = (matcher, [Int32]())
-            for token in tokens(of: bytes, after: matcher.text, parsesSpecial).dropLast() {
-                guard try next.allows(token) else { break }
+            var (next, result, end) = (matcher, [Int32](), 0)
+            for token in tokens(of: bytes, after: matcher.text, parsesSpecial) {
+                end += tokenizer.bytes(of: token, includingControl: true).count
+                guard end <= border, try next.allows(token) else { break }
                 try next.accept(token)
                 result.append(token)
             }

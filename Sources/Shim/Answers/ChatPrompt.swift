@@ -1,3 +1,4 @@
+import Constraint
 import Dialects
 import LocalLLM
 import Template
@@ -46,11 +47,31 @@ extension LanguageModel {
         let text = try rendered(prepared.messages.map { $0.quoted(for: tokenizer) }, form)
         let isCallable = tools?.areCallable == true
         var parser = AnswerParser(dialect, tools: isCallable ? tools?.declared ?? [] : [], after: text)
-        let beginning = tools?.forcedBeginning(dialect, after: text) ?? ""
+        let beginning = try healed(tools?.forcedBeginning(dialect, after: text) ?? "", after: text)
         let begun = parser.read(beginning)
         return ChatPrompt(
             text: text, beginning: beginning, prompt: try prompt(ofQuoted: text + beginning, images: images),
             parser: parser, begun: begun)
+    }
+
+    /// The forced beginning of an answer without the tokens at its end that could merge with the text that follows: the
+    /// model writes them, as its constraint prescribes. At least the first token of the call stays, by which the answer
+    /// is known to be one.
+    func healed(_ beginning: String, after prompt: String) throws(LocalModelError) -> String {
+        guard !beginning.isEmpty, let vocabulary = try? constraint(ConstraintGraph.Shape.nothing).vocabulary else {
+            return beginning
+        }
+        let tokenizer = try tokenizer
+        let bytes = Array(beginning.utf8)
+        let border = vocabulary.firstCrossing(of: bytes)
+        var end = bytes.count
+        for token in tokenizer.encode(bytes: bytes, addSpecial: false, parseSpecial: true).reversed() where end > border
+        {
+            end -= tokenizer.bytes(of: token, includingControl: true).count
+        }
+        let thoughts = dialect.isHarmony ? 0 : dialect.closing(after: prompt).utf8.count
+        guard end > thoughts, let kept = String(beginning.utf8.prefix(end)) else { return beginning }
+        return kept
     }
 
     /// Renders the messages, in another form if the template refuses them.
