@@ -181,6 +181,26 @@ import Tokenizer
         #expect(model.work.steps < answer.tokens.count)
     }
 
+    @Test func `an answer that only repeats itself ends, unless its length is given or it has no choice`() async throws
+    {
+        let model = Toy()
+        func token(_ text: String) -> Int32 { Toy.tokenizer.encode(text, addSpecial: false, parseSpecial: false)[0] }
+        func count(_ source: Constraint.Source?, _ limit: Int? = nil) async throws -> String {
+            let options = SamplingOptions(
+                temperature: 0, logitBias: [token("a"): 1000, token("b"): 900, 63: -1000], maximumTokens: limit,
+                constraint: try source.map { try toyConstraint($0) })
+            let answer = try await collect(model.submit(Self.tokens(10), options))
+            return "\(answer.tokens.count) \(answer.reason.map { "\($0)" } ?? "-")"
+        }
+        #expect(try await count(.regex("a+")) == "512 length")
+        #expect(try await count(.regex("([ab]{20}c)+")) == "512 length")
+        #expect(try await count(.regex("a+"), 700) == "700 length")
+        #expect(try await count(nil) == "1000 length")
+        #expect(try await count(.regex("(ab){400}")) == "801 stop")
+        // What it repeats is too long.
+        #expect(try await count(.regex("([ab]{70}c)+")) == "1000 length")
+    }
+
     @Test func `a vocabulary that cannot write the shape is an error and not another text`() async throws {
         let model = Toy()
         let impossible = SamplingOptions(temperature: 0, constraint: try toyConstraint(.regex("aÉ")))

@@ -57,6 +57,8 @@ extension ModelThread {
         private let maximumTokens: Int
         private var sampler: Sampler
         private var constraint: ConstraintFollower?
+        /// Ends a constrained answer that only repeats itself; `nil` if the request limits its tokens.
+        private var repetition: RepetitionDetector?
         private var decoder: StreamingDecoder?
         private var stopFilter: StopFilter
         /// Tokens of text that is held back.
@@ -99,6 +101,9 @@ extension ModelThread {
             if let tokenizer, request.options.constraint != nil || request.options.thoughtLimit != nil {
                 constraint = ConstraintFollower(
                     request.options.constraint, limit: request.options.thoughtLimit, tokenizer)
+            }
+            if request.options.constraint != nil, request.options.maximumTokens == nil {
+                repetition = RepetitionDetector()
             }
             stopFilter = StopFilter(request.options.stop)
             topLogprobs = request.options.topLogprobs
@@ -345,6 +350,12 @@ extension ModelThread {
             let text = stopFilter.process(decoder?.decode(token) ?? "")
             if stopFilter.isStopped { return finish(.stop, text) }
             if tokens.count - promptCount >= maximumTokens { return finish(.length, text) }
+            // Text without a choice is as long as the constraint wants it.
+            if repetition?.accept(token) == true,
+                try following({ follower throws(ConstraintError) in try follower?.forcedTokens() ?? [] }).isEmpty
+            {
+                return finish(.length, text)
+            }
             if !text.isEmpty || decoder == nil {
                 send(text)
             }
