@@ -98,10 +98,11 @@ class Workplace:
 
     @property
     def turns(self):
-        """The requests of the conversation, in order."""
-        return [
-            each for each in self.recorder.exchanges
-            if each.api and (self.aside is None or each.json.get("tools"))]
+        """The requests of the conversation, in order; others have no tools, or are not streamed where the first is."""
+        requests = [each for each in self.recorder.exchanges if each.api]
+        if self.aside is not None:
+            return [each for each in requests if each.json.get("tools")]
+        return [each for each in requests if each.json.get("stream") == requests[0].json.get("stream")]
 
     def check_file(self):
         assert (self.repository / "calc.py").read_text() == MENDED

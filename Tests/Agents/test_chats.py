@@ -62,3 +62,24 @@ def test_openai_agents_with_an_MCP_server(workplace, api):
     assert ANSWER in output
     there.check("return a - b", "1 replaced", "2 + 3 = 5")
     assert {turn.api for turn in there.turns} == {api}
+
+
+@pytest.mark.parametrize("form", ["tool", "markdown"])
+def test_gptme(workplace, form):
+    """Its tools are declared, or described in the prompt and called by blocks of code. It asks for titles in between."""
+
+    def use(tool, text):
+        return call(tool, command=text) if form == "tool" else f"\n```{tool}\n{text}\n```"
+
+    there = workplace("gptme", [
+        ["I read the file.", use("shell", "cat calc.py")],
+        [use("shell", "sed -i 's/a - b/a + b/' calc.py && git diff --stat")],
+        [use("shell", "python3 calc.py")],
+        [ANSWER, call("complete") if form == "tool" else "\n```complete\n```"],
+    ], aside="The sum" if form == "tool" else None)
+    output = there.run(
+        there.bin / "gptme", "--non-interactive", "--no-confirm", "--model", "local/scripted", "--tool-format", form,
+        "--tools", "shell,complete", TASK, OPENAI_BASE_URL=there.url + "/v1", OPENAI_API_KEY="none")
+    assert ANSWER in output
+    # The file is in the first request, too, as the task names it.
+    there.check(r"stdout\ndef add", "1 insertion", "2 + 3 = 5")

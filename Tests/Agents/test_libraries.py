@@ -17,6 +17,12 @@ def run(there, program):
     return there.run(there.bin / "python", Path(__file__).parent / program, there.url + "/v1", TASK)
 
 
+def test_langgraph(workplace):
+    there = workplace("langgraph", [*TURNS, [ANSWER]])
+    assert ANSWER in run(there, "langgraph_agent.py")
+    there.check(*RESULTS)
+
+
 def test_pydantic_ai_which_requires_a_call(workplace):
     """Its answer is the call of a tool, so that each turn must be one."""
     turns = [[answer[-1]] for answer in TURNS]
