@@ -4,7 +4,7 @@
 # make test     lint, build with warnings as errors, tests; those of the page and of the ARM kernels where their tools are
 # make speed-report  after the tests: the bundled model's speed beside the last that was kept
 # make clients  drive the server with real clients    fetches them from PyPI into .build/clients
-# make agents   drive coding agents against the server  fetches them from PyPI into .build/agents
+# make agents   drive coding agents against the server  fetches them from PyPI into .build/agents  PYTHON=python3.12
 # make fuzz     parsers of untrusted bytes in libFuzzer  FUZZERS='RequestParser GGUF' RUNS=10000000 FUZZED_WITH=fuzzer
 # make format   format the sources
 #
@@ -74,13 +74,14 @@ clients: packages model
 	.build/clients/bin/pip install --quiet --disable-pip-version-check --requirement Tests/Clients/requirements.txt
 	SHIM=.build/release/shim MODEL="$(MODEL)" .build/clients/bin/python -m pytest -q -p no:cacheprovider Tests/Clients
 
+PYTHON ?= python3
 # Without a network but the loopback device: what a program wants from elsewhere, it does not get.
 agents: packages
 	$(BUILD) --product shim
 	@for list in Tests/Agents/requirements/*.txt; do \
 	    place=.build/agents/$$(basename "$$list" .txt); \
 	    cmp -s "$$list" "$$place/installed" || { \
-	        python3 -m venv --clear "$$place"; \
+	        $(PYTHON) -m venv --clear "$$place"; \
 	        "$$place/bin/pip" install --quiet --disable-pip-version-check --requirement "$$list"; \
 	        cp "$$list" "$$place/installed"; \
 	    }; \

@@ -1,8 +1,8 @@
-"""Programs that people run a local model for, each with a scratch repository, a home folder of its own and a server whose
-model follows a script.
+"""Programs that people run a local model for, each with a scratch repository, a home folder of its own and a server
+whose model follows a script.
 
-They are run by `make agents` in a network namespace without an outside, with the environment variable SHIM (the server).
-The programs are in `.build/agents`, one virtual environment each.
+They are run by `make agents` in a network namespace without an outside, with the environment variable SHIM (the
+server). The programs are in `.build/agents`, one virtual environment each.
 """
 
 import fcntl
@@ -64,8 +64,8 @@ class Workplace:
         self.server = Shim(folder, model=folder / "scripted.gguf")
         self.recorder = Recorder(self.server.port)
         self.environment = {
-            "HOME": str(self.home), "PATH": f"{self.bin}:/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "dumb",
-            "NO_COLOR": "1"}
+            "HOME": str(self.home), "PATH": f"{self.bin}:/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8",
+            "TERM": "dumb", "NO_COLOR": "1"}
         (self.home / ".gitconfig").write_text("[user]\nname = Tester\nemail = tester@example.org\n")
         (self.repository / "calc.py").write_text(BROKEN)
         for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "Add calc"]):
@@ -111,11 +111,10 @@ class Workplace:
         assert [each for each in self.recorder.exchanges if not each.status or each.status >= 400] == []
 
     def check_results(self, *results):
-        """Request i + 1 has the text that tool i returned, which the request before has not; `None`: it returned none."""
+        """Request i + 1 has the text that tool i returned, which the request before has not."""
         assert len(self.turns) == len(results) + 1
         for before, after, result in zip(self.turns, self.turns[1:], results):
-            if result:
-                assert result in after.body.decode() and result not in before.body.decode(), result
+            assert result in after.body.decode() and result not in before.body.decode(), result
 
     def check_cache(self):
         """Each turn computes its new tokens, rounded up to pages of 32, and no more than the end of the turn before."""

@@ -4,14 +4,16 @@ import re
 from pathlib import Path
 
 # Their contents are anybody's.
-OPAQUE = {"parameters", "input_schema", "arguments", "metadata", "client_metadata"}
+OPAQUE = {"parameters", "input_schema", "arguments", "schema", "metadata", "client_metadata"}
 
 READ = {
     "chats": {
         "model", "messages", "stream", "stream_options", "stream_options.include_usage", "temperature", "top_p",
-        "max_tokens", "max_completion_tokens", "tool_choice", "parallel_tool_calls", "n", "stop", "seed",
-        "response_format", "reasoning_effort", "tools", "tools[].type", "tools[].function", "tools[].function.name",
-        "tools[].function.description", "tools[].function.parameters",
+        "max_tokens", "max_completion_tokens", "tool_choice", "tool_choice.type", "tool_choice.function",
+        "tool_choice.function.name", "parallel_tool_calls", "n", "stop", "seed",
+        "response_format", "response_format.type", "response_format.json_schema", "response_format.json_schema.name",
+        "response_format.json_schema.schema", "reasoning_effort", "tools", "tools[].type", "tools[].function",
+        "tools[].function.name", "tools[].function.description", "tools[].function.parameters",
         *(f"messages[].{rest}" for rest in (
             "role", "content", "content[].type", "content[].text", "tool_call_id", "tool_calls", "tool_calls[].id",
             "tool_calls[].type", "tool_calls[].function", "tool_calls[].function.name",
@@ -19,7 +21,7 @@ READ = {
     "messages": {
         "model", "messages", "system", "system[].type", "system[].text", "stream", "max_tokens", "temperature",
         "thinking", "thinking.type", "thinking.budget_tokens", "output_config", "tools", "tools[].name",
-        "tools[].description", "tools[].input_schema", "tool_choice", "tool_choice.type",
+        "tools[].description", "tools[].input_schema", "tools[].defer_loading", "tool_choice", "tool_choice.type",
         *(f"messages[].{rest}" for rest in (
             "role", "content", "content[].type", "content[].text", "content[].id", "content[].name", "content[].input",
             "content[].tool_use_id", "content[].content", "content[].content[].type", "content[].content[].text",

@@ -20,7 +20,8 @@ def serve():
 
 
 async def work(url, api, task):
-    from agents import Agent, ModelSettings, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, set_tracing_disabled
+    from agents import (
+        Agent, ModelSettings, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, set_tracing_disabled)
     from agents.mcp import MCPServerStdio
     from openai import AsyncOpenAI
 

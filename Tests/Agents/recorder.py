@@ -34,9 +34,10 @@ class Exchange:
 
     @property
     def usage(self):
-        """Tokens of the prompt and how many of them were cached; `None` in a stream of chats that was asked for none."""
+        """Tokens of the prompt and how many of them were cached; `None` in a stream that was not asked for it."""
         text = self.answer
-        events = [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: {")] or [json.loads(text)]
+        lines = [line[6:] for line in text.splitlines() if line.startswith("data: {")]
+        events = [json.loads(line) for line in lines or [text]]
         # Events before the prompt is computed do not know what was cached.
         usages = [(event.get("response") or event).get("usage") for event in events]
         usage = next((usage for usage in reversed(usages) if usage), None)

@@ -66,7 +66,7 @@ def test_openai_agents_with_an_MCP_server(workplace, api):
 
 @pytest.mark.parametrize("form", ["tool", "markdown"])
 def test_gptme(workplace, form):
-    """Its tools are declared, or described in the prompt and called by blocks of code. It asks for titles in between."""
+    """Its tools are declared, or called by blocks of code. It asks for titles in between."""
 
     def use(tool, text):
         return call(tool, command=text) if form == "tool" else f"\n```{tool}\n{text}\n```"
@@ -83,3 +83,25 @@ def test_gptme(workplace, form):
     assert ANSWER in output
     # The file is in the first request, too, as the task names it.
     there.check(r"stdout\ndef add", "1 insertion", "2 + 3 = 5")
+
+
+VIBE = """active_model = "local"
+providers = [{{name = "local", api_base = "{url}/v1"}}]
+models = [{{name = "scripted", provider = "local", alias = "local"}}]
+"""
+
+
+def test_mistral_vibe(workplace):
+    there = workplace("mistral-vibe", [
+        ["I read the file.", call("read_file", path="calc.py")],
+        [call("edit", file_path="calc.py", old_string="a - b", new_string="a + b")],
+        [call("bash", command="python3 calc.py")],
+        [ANSWER],
+    ], aside="Mend the sum")
+    if not (there.bin / "vibe").exists():
+        pytest.skip("mistral-vibe needs Python 3.12: make agents PYTHON=python3.12")
+    (there.home / ".vibe").mkdir()
+    (there.home / ".vibe/config.toml").write_text(VIBE.format(url=there.url))
+    output = there.run(there.bin / "vibe", "-p", TASK, "--auto-approve", "--trust")
+    assert ANSWER in output
+    there.check("return a - b", "lines_changed", "2 + 3 = 5")

@@ -30,3 +30,12 @@ def test_pydantic_ai_which_requires_a_call(workplace):
     assert f"Report(sum=5, text={ANSWER!r})" in run(there, "pydantic_agent.py")
     there.check(*RESULTS)
     assert {turn.json["tool_choice"] for turn in there.turns} == {"required"}
+
+
+def test_instructor(workplace):
+    """An answer of a type: as the call of a tool that is named, and by a JSON schema."""
+    there = workplace("instructor", [[call("Report", sum=5, text=ANSWER)]], aside=f'{{"sum":5,"text":"{ANSWER}"}}')
+    assert run(there, "instructor_program.py").count(f"Report(sum=5, text={ANSWER!r})") == 2
+    there.check_nothing_refused()
+    there.check_fields()
+    assert [each.json.get("tool_choice") is None for each in there.recorder.exchanges] == [False, True]
