@@ -7,6 +7,7 @@ server). The programs are in `.build/agents`, one virtual environment each.
 
 import fcntl
 import os
+import re
 import socket
 import struct
 import subprocess
@@ -89,10 +90,15 @@ class Workplace:
         self.recorder.save(self.folder / "exchanges")
         answered = [turn for turn in self.turns if turn.pieces]
         seconds = max((turn.pieces[0][0] for turn in answered), default=0)
+        pings = sum(turn.answer.count(": ping\n") for turn in answered)
         tokens = ", ".join("{}-{}".format(*turn.usage) if turn.usage else "?" for turn in answered)
         self.summaries.append(
-            f"{self.program}: first bytes within {seconds:.2f} s, prompt tokens minus cached ones: {tokens}")
+            f"{self.program}: first bytes within {seconds:.2f} s, {pings} pings, prompt tokens minus cached: {tokens}")
         self.server.stop()
+
+    def metric(self, name):
+        page = self.server.request("GET", "/metrics").body.decode()
+        return int(re.search(rf"^shim_{name} (\d+)$", page, re.MULTILINE).group(1))
 
     # What is asserted of every program
 

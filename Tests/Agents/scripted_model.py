@@ -63,7 +63,7 @@ def write(path, task, turns, aside=None):
     types += [gguf.TokenType.NORMAL] * (len(tokens) - len(types))
     types[0] = gguf.TokenType.UNKNOWN
 
-    # Dimension 0 selects the end, dimension i + 1 piece i. A dimension is constant; each answer has one in the embedding
+    # Dimension 0 selects the end, dimension i + 1 piece i. One is constant; each answer has one in the embedding
     # of its control token, and one to which attention copies it.
     constant = len(pieces) + 1
     seen, attended = constant + 1, constant + 1 + len(answers)

@@ -1,6 +1,6 @@
 """Programs that use /v1/chat/completions."""
 
-import os
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -47,6 +47,10 @@ def test_aider(workplace):
     there.check_nothing_refused()
     there.check_fields()
     there.check_results("2 + 3 = 6")
+    # Its streams ask for no usage. The file, which has changed, is in the middle of the second prompt.
+    first, second = ([message["content"] for message in turn.json["messages"]] for turn in there.turns)
+    shared = sum(len(content.encode()) for content in takewhile(lambda each: each in first, second))
+    assert there.metric("cached_tokens_total") >= shared - 64 > 5000
 
 
 @pytest.mark.parametrize("api", ["chats", "responses"])
