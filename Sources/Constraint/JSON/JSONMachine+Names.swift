@@ -1,6 +1,7 @@
 /// How names are read in objects with a given closure.
 final class KeyContext {
-    let closure: Closure
+    /// Owns the context; the machine owns both.
+    unowned let closure: Closure
     /// Atom 0 is the set of known names, then the patterns, then the atoms of `propertyNames`.
     let automaton: StringAutomaton
     let places: [Int: Int]
