@@ -247,7 +247,7 @@ struct FolderSpecialTokens {
         for role in Self.roles {
             if let value = settings?["add_\(role)_token"]?.bool, adds[role] == nil { adds[role] = value }
             // Without a post-processor a published tokenizer adds nothing.
-            if tokenizer != nil, adds[role] == nil { adds[role] = false }
+            if tokenizer != nil, adds[role] == nil, ["bos", "eos"].contains(role) { adds[role] = false }
             guard ids[role] == nil, let entry = config["\(role)_token_id"] else { continue }
             // Of several end tokens: the first, or the tokenizer's own.
             ids[role] = entry.int ?? entry.array?.first?.int

@@ -1,6 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
+import Tokenizer
 
 @testable import LocalLLM
 
@@ -64,6 +65,9 @@ import Testing
         #expect(try metadata.intIfPresent("tokenizer.ggml.seperator_token_id") == 2)
         #expect(try metadata.intIfPresent("tokenizer.ggml.bos_token_id") == 1)
         #expect(try metadata.intIfPresent("tokenizer.ggml.unknown_token_id") == 0)
+        // Without a post-processor too, BERT separates the texts of a pair.
+        let tokenizer = try TextTokenizer(try #require(try metadata.tokenizerDescription()))
+        #expect(tokenizer.encodePair("a", "a") == [1, 3, 2, 3, 2])
     }
 
     @Test func `chat templates come from files, else from the settings, by name`() throws {
