@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test func `a split in one part is a whole model`() throws {
-        let path = try directory.write(Self.part(0, of: 1, tensors: ["a"]).bytes(), as: "whole.gguf")
+        let path = try directory.write(Self.part(0, of: 1, tensors: ["a"], total: 1).bytes(), as: "whole.gguf")
         #expect(try GGUFFile(path: path).tensors.count == 1)
     }
 }
