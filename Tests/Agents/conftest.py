@@ -28,6 +28,15 @@ BROKEN = "def add(a, b):\n    return a - b\n\n\nprint('2 + 3 =', add(2, 3))\n"
 MENDED = BROKEN.replace("a - b", "a + b")
 TASK = "calc.py prints a wrong sum. Read it, correct it, run it with python3 and say what it prints."
 ANSWER = "It adds now: the sum is 5."
+# Shell commands for the task, and a text that each prints.
+COMMANDS = ["cat calc.py", "sed -i 's/a - b/a + b/' calc.py && git diff --stat", "python3 calc.py"]
+PRINTED = ["return a - b", "1 insertion", "2 + 3 = 5"]
+
+
+def script(calls, end=(ANSWER,)):
+    """The model's answers: calls that read, change and run the file, then the pieces of the last answer."""
+    read, change, run = calls
+    return [["I read the file.", read], [change], [run], [*end]]
 
 
 def pytest_sessionstart(session):
@@ -48,7 +57,7 @@ def pytest_terminal_summary(terminalreporter):
 
 
 class Workplace:
-    """What a program runs in, and what it asked the server."""
+    """A program's folders, its server, and the requests that it sent."""
 
     # A line on each program, for the end of the run.
     summaries = []

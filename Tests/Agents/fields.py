@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-# Their contents are anybody's.
+# Fields whose contents clients choose: the keys below them are not checked.
 OPAQUE = {"parameters", "input_schema", "arguments", "schema", "metadata", "client_metadata"}
 
 READ = {

@@ -1,4 +1,4 @@
-"""Writes a GGUF file with a model that follows a script, for a server that is the product's own.
+"""Writes a GGUF file with a model that follows a script, for the unchanged server.
 
 The chat template counts the answers since the task and ends the prompt with a control token of that number. Each piece
 of the script is one token. The layers add nothing to the embedding of the last token, which selects the next
@@ -49,7 +49,7 @@ def write(path, task, turns, aside=None):
 
     task: Text of the message that begins the conversation; programs may put others before it, with answers.
     turns: The answers to it in order, each a list of pieces; the last is repeated.
-    aside: The answer to requests without tools, of programs that have such beside the conversation.
+    aside: The answer to requests without tools, which some programs send beside the conversation, for a title.
     """
     starts = [f"<|turn_{index}|>" for index in range(len(turns))] + ["<|aside|>"]
     answers = [*turns, [aside or "Nothing."]]

@@ -1,28 +1,24 @@
 """Programs that use /v1/chat/completions."""
 
 from itertools import takewhile
-from pathlib import Path
 
 import pytest
 
-from conftest import ANSWER, TASK
+from conftest import ANSWER, COMMANDS, PRINTED, TASK, script
 from scripted_model import call
 
 
 def test_mini_swe_agent(workplace):
-    there = workplace("mini-swe-agent", [
-        ["I read the file.", call("bash", command="cat calc.py")],
-        [call("bash", command="sed -i 's/a - b/a + b/' calc.py && git diff --stat")],
-        [call("bash", command="python3 calc.py")],
-        [ANSWER, call("bash", command=f"echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo '{ANSWER}'")],
-    ])
+    submit = call("bash", command=f"echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo '{ANSWER}'")
+    there = workplace(
+        "mini-swe-agent", script([call("bash", command=each) for each in COMMANDS], [ANSWER, submit]))
     output = there.run(
         there.bin / "mini", "--yolo", "--exit-immediately", "--task", TASK, "--model", "openai/scripted",
         "--output", there.folder / "trajectory.json",
         OPENAI_API_BASE=there.url + "/v1", OPENAI_API_KEY="none", MSWEA_COST_TRACKING="ignore_errors",
         MSWEA_CONFIGURED="true", LITELLM_LOCAL_MODEL_COST_MAP="True")
     assert ANSWER in output
-    there.check("return a - b", "1 insertion", "2 + 3 = 5")
+    there.check(*PRINTED)
 
 
 def edit(old, new):
@@ -53,21 +49,6 @@ def test_aider(workplace):
     assert there.metric("cached_tokens_total") >= shared - 64 > 5000
 
 
-@pytest.mark.parametrize("api", ["chats", "responses"])
-def test_openai_agents_with_an_MCP_server(workplace, api):
-    there = workplace("openai-agents", [
-        ["I read the file.", call("read_file", path="calc.py")],
-        [call("replace", path="calc.py", old="a - b", new="a + b")],
-        [call("run", command="python3 calc.py")],
-        [ANSWER],
-    ])
-    output = there.run(
-        there.bin / "python", Path(__file__).parent / "openai_agents.py", there.url + "/v1", api, TASK)
-    assert ANSWER in output
-    there.check("return a - b", "1 replaced", "2 + 3 = 5")
-    assert {turn.api for turn in there.turns} == {api}
-
-
 @pytest.mark.parametrize("form", ["tool", "markdown"])
 def test_gptme(workplace, form):
     """Its tools are declared, or called by blocks of code. It asks for titles in between."""
@@ -75,18 +56,16 @@ def test_gptme(workplace, form):
     def use(tool, text):
         return call(tool, command=text) if form == "tool" else f"\n```{tool}\n{text}\n```"
 
-    there = workplace("gptme", [
-        ["I read the file.", use("shell", "cat calc.py")],
-        [use("shell", "sed -i 's/a - b/a + b/' calc.py && git diff --stat")],
-        [use("shell", "python3 calc.py")],
-        [ANSWER, call("complete") if form == "tool" else "\n```complete\n```"],
-    ], aside="The sum" if form == "tool" else None)
+    complete = call("complete") if form == "tool" else "\n```complete\n```"
+    there = workplace(
+        "gptme", script([use("shell", each) for each in COMMANDS], [ANSWER, complete]),
+        aside="The sum" if form == "tool" else None)
     output = there.run(
         there.bin / "gptme", "--non-interactive", "--no-confirm", "--model", "local/scripted", "--tool-format", form,
         "--tools", "shell,complete", TASK, OPENAI_BASE_URL=there.url + "/v1", OPENAI_API_KEY="none")
     assert ANSWER in output
     # The file is in the first request, too, as the task names it.
-    there.check(r"stdout\ndef add", "1 insertion", "2 + 3 = 5")
+    there.check(r"stdout\ndef add", *PRINTED[1:])
 
 
 VIBE = """active_model = "local"
@@ -96,12 +75,11 @@ models = [{{name = "scripted", provider = "local", alias = "local"}}]
 
 
 def test_mistral_vibe(workplace):
-    there = workplace("mistral-vibe", [
-        ["I read the file.", call("read_file", path="calc.py")],
-        [call("edit", file_path="calc.py", old_string="a - b", new_string="a + b")],
-        [call("bash", command="python3 calc.py")],
-        [ANSWER],
-    ], aside="Mend the sum")
+    there = workplace("mistral-vibe", script([
+        call("read_file", path="calc.py"),
+        call("edit", file_path="calc.py", old_string="a - b", new_string="a + b"),
+        call("bash", command="python3 calc.py"),
+    ]), aside="Mend the sum")
     if not (there.bin / "vibe").exists():
         pytest.skip("mistral-vibe needs Python 3.12: make agents PYTHON=python3.12")
     (there.home / ".vibe").mkdir()

@@ -1,32 +1,42 @@
-"""Libraries for agents, over /v1/chat/completions: each runs a program of this folder."""
+"""Libraries for agents: each runs a program of this folder."""
 
 from pathlib import Path
 
-from conftest import ANSWER, TASK
+import pytest
+
+from conftest import ANSWER, TASK, script
 from scripted_model import call
 
-TURNS = [
-    ["I read the file.", call("read_file", path="calc.py")],
-    [call("replace", path="calc.py", old="a - b", new="a + b")],
-    [call("run", command="python3 calc.py")],
+CALLS = [
+    call("read_file", path="calc.py"),
+    call("replace", path="calc.py", old="a - b", new="a + b"),
+    call("run", command="python3 calc.py"),
 ]
 RESULTS = ["return a - b", "1 replaced", "2 + 3 = 5"]
 
 
-def run(there, program):
-    return there.run(there.bin / "python", Path(__file__).parent / program, there.url + "/v1", TASK)
+def run(there, program, *arguments):
+    return there.run(there.bin / "python", Path(__file__).parent / program, there.url + "/v1", *arguments, TASK)
+
+
+@pytest.mark.parametrize("api", ["chats", "responses"])
+def test_openai_agents_with_an_MCP_server(workplace, api):
+    there = workplace("openai-agents", script(CALLS))
+    assert ANSWER in run(there, "openai_agents.py", api)
+    there.check(*RESULTS)
+    assert {turn.api for turn in there.turns} == {api}
 
 
 def test_langgraph(workplace):
-    there = workplace("langgraph", [*TURNS, [ANSWER]])
+    there = workplace("langgraph", script(CALLS))
     assert ANSWER in run(there, "langgraph_agent.py")
     there.check(*RESULTS)
 
 
 def test_pydantic_ai_which_requires_a_call(workplace):
     """Its answer is the call of a tool, so that each turn must be one."""
-    turns = [[answer[-1]] for answer in TURNS]
-    there = workplace("pydantic-ai", [*turns, [call("final_result", sum=5, text=ANSWER)]])
+    calls = [*CALLS, call("final_result", sum=5, text=ANSWER)]
+    there = workplace("pydantic-ai", [[each] for each in calls])
     assert f"Report(sum=5, text={ANSWER!r})" in run(there, "pydantic_agent.py")
     there.check(*RESULTS)
     assert {turn.json["tool_choice"] for turn in there.turns} == {"required"}

@@ -1,16 +1,15 @@
 """Programs that use /v1/messages."""
 
-from conftest import ANSWER, TASK
+from conftest import ANSWER, TASK, script
 from scripted_model import call
 
 
 def test_claude_code(workplace):
-    there = workplace("claude-code", [
-        ["I read the file.", call("Read", file_path="calc.py")],
-        [call("Edit", file_path="calc.py", old_string="a - b", new_string="a + b")],
-        [call("Bash", command="python3 calc.py")],
-        [ANSWER],
-    ], aside="Mend the sum")
+    there = workplace("claude-code", script([
+        call("Read", file_path="calc.py"),
+        call("Edit", file_path="calc.py", old_string="a - b", new_string="a + b"),
+        call("Bash", command="python3 calc.py"),
+    ]), aside="Mend the sum")
     (claude,) = there.bin.parent.glob("lib/python*/site-packages/claude_agent_sdk/_bundled/claude")
     output = there.run(
         claude, "-p", TASK, "--allowedTools", "Read,Edit,Bash", "--model", "scripted",
