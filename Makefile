@@ -75,7 +75,7 @@ clients: packages model
 	SHIM=.build/release/shim MODEL="$(MODEL)" .build/clients/bin/python -m pytest -q -p no:cacheprovider Tests/Clients
 
 PYTHON ?= python3
-# Without a network but the loopback device: what a program wants from elsewhere, it does not get.
+# The programs run in a network namespace that has only a loopback device, so they cannot reach other hosts.
 agents: packages
 	$(BUILD) --product shim
 	@for list in Tests/Agents/requirements/*.txt; do \

@@ -12,11 +12,12 @@ struct ConstrainCommand: Command {
     static let details = """
         Reads lines {"schema": {…}}, {"regex": "…"}, {"grammar": "…"} (GBNF), {"lark": "…"} or {"choice": ["…"]}, each with
         "texts": ["…"] and, for schemas, optionally "whitespace": "free" or "compact". Free accepts any JSON text: white
-        space, properties in any order, any spelling of numbers and characters. Compact accepts no white space, the
-        default at most one space after a colon or comma, as models may generate it. Prints a line per input: {"error", "compile_us", "results": [{"accepted", "at"}], "mask_us": {"mean",
-        "p50", "p99", "max"}, "masks"}: each text is tokenized, the full mask is computed before each token, and the text
-        is accepted if the masks allow every token and then the end. "at" is the byte offset at which a text was refused.
-        Times are processor time of the thread. A vocabulary-only file suffices. Exits with 1 if a line is invalid.
+        space, properties in any order, any spelling of numbers and characters. Compact accepts no white space between
+        values. The default accepts what a model may generate: at most one space after a colon or comma. Prints a line per
+        input: {"error", "compile_us", "results": [{"accepted", "at"}], "mask_us": {"mean", "p50", "p99", "max"}, "masks"}:
+        each text is tokenized, the full mask is computed before each token, and the text is accepted if the masks allow
+        every token and then the end. "at" is the byte offset at which a text was refused. Times are processor time of the
+        thread. A vocabulary-only file suffices. Exits with 1 if a line is invalid.
         """
     static let options: [Option] = [.model]
 

@@ -67,10 +67,10 @@ final class AnswerView {
     private func wait() {
         guard terminal.isOutput, waiting == nil else { return }
         waiting = Task { [weak self, terminal] in
+            guard terminal.hasEscapes else { return }
             var count = 0
             while (try? await Task.sleep(for: .milliseconds(120))) != nil, let text = self?.waitingText {
                 let frame = Self.frames[count % Self.frames.count]
-                guard terminal.hasEscapes else { continue }
                 terminal.writeAsIs("\r\u{1B}[K" + terminal.dimmed("\(frame) \(text)"))
                 count += 1
             }

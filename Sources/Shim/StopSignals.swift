@@ -11,7 +11,7 @@ final class StopSignals: @unchecked Sendable {
     private var count = 0
     private let stream: AsyncStream<Void>
 
-    /// - Parameter stopsOnHangup: False if SIGHUP has another meaning. It is ignored if it was at startup (`nohup`).
+    /// - Parameter stopsOnHangup: Whether SIGHUP stops the process, unless it was ignored at startup (`nohup`).
     init(stopsOnHangup: Bool = false) {
         let (stream, continuation) = AsyncStream<Void>.makeStream()
         self.stream = stream

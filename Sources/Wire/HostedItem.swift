@@ -1,7 +1,7 @@
 /// An item of a tool that OpenAI's API runs itself, in the history of a responses request: another server, or the
 /// upstream, wrote it. This server runs no such tools.
 ///
-/// Fields: OpenAI's specification of the responses API, each item's own.
+/// The fields of each type follow OpenAI's specification of the responses API.
 public struct HostedItem: Codable, Sendable {
     /// Fields that an item must have, by its type.
     static let required: [String: [String]] = [
@@ -44,7 +44,7 @@ public struct HostedItem: Codable, Sendable {
         }
     }
 
-    /// Equal for a call and its result. Calls that OpenAI's API answers itself may have no `call_id`.
+    /// Id that a call and its result share. Calls that OpenAI's API runs itself may have no `call_id`.
     private var callID: String { text("call_id") ?? text("id") ?? "hosted" }
 
     private func exchange(_ name: String, _ arguments: String, _ text: String) -> [RequestMessage] {

@@ -192,7 +192,7 @@ public struct MessagesFields: Codable, Sendable {
     }
 
     /// Names of the tools that results refer to.
-    public var referencedTools: Set<String> {
+    private var referencedTools: Set<String> {
         Set(
             messages.flatMap(\.content.blocks).flatMap { $0.content?.blocks ?? [] }.compactMap { block in
                 block.type == "tool_reference" ? block.toolName : nil

@@ -55,8 +55,8 @@ extension LanguageModel {
     }
 
     /// The forced beginning of an answer without the tokens at its end that could merge with the text that follows: the
-    /// model writes them, as its constraint prescribes. At least the first token of the call stays, by which the answer
-    /// is known to be one.
+    /// model writes them, as its constraint prescribes. The first token of the call always stays: it tells that the answer
+    /// is a call.
     func healed(_ beginning: String, after prompt: String) throws(LocalModelError) -> String {
         guard !beginning.isEmpty, let vocabulary = try? constraint(ConstraintGraph.Shape.nothing).vocabulary else {
             return beginning

@@ -14,7 +14,7 @@ struct Journal<Record: Codable & Sendable>: Sendable {
     /// Skips a last line without a line feed: that process ended while writing it, so the record never took effect. Other
     /// lines that are damaged are moved to a file with the suffix `.damaged`.
     ///
-    /// - Throws: `JournalError` if the file cannot be read, or has no line that is whole.
+    /// - Throws: `JournalError` if the file cannot be read, or if all of its lines are damaged.
     static func read(_ path: String) throws -> [Record] {
         guard FileManager.default.fileExists(atPath: path) else { return [] }
         let kind = try? FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType

@@ -76,15 +76,13 @@ private func beginMessage(
 extension OfferedTools {
     /// The tools of a validated request in Anthropic's form.
     fileprivate init(_ body: MessagesRequest) throws(APIError) {
-        var tools: [(name: String, description: String?, parameters: TemplateValue, isStrict: Bool)] = []
-        var fields: [String] = []
+        var tools: [(path: String, name: String, description: String?, parameters: TemplateValue, isStrict: Bool)] = []
         for (index, tool) in body.fields.offeredTools {
             guard let schema = tool.inputSchema, let value = try? TemplateValue(json: Data(schema.text)) else {
                 throw .invalid(
                     "tools[\(index)].input_schema", "nests deeper than \(TemplateValue.maximumJSONDepth) levels")
             }
-            tools.append((tool.name, tool.description, value, tool.strict == true))
-            fields.append("tools[\(index)]")
+            tools.append(("tools[\(index)]", tool.name, tool.description, value, tool.strict == true))
         }
         let choice: Choice
         let asked = body.fields.toolChoice
@@ -97,7 +95,7 @@ extension OfferedTools {
             choice = .named(name)
         case let type: throw .invalid("tool_choice.type", "expected auto, any, tool or none, found \"\(type)\"")
         }
-        try self.init(tools, fields, choice, allowsParallel: asked?.disableParallelToolUse != true)
+        try self.init(tools, choice, allowsParallel: asked?.disableParallelToolUse != true)
     }
 }
 

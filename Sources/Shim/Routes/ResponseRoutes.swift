@@ -50,7 +50,7 @@ private func beginResponse(
         sampling: .init(
             temperature: settled.temperature ?? 0, topP: settled.topP ?? 1, presencePenalty: settled.presencePenalty,
             frequencyPenalty: settled.frequencyPenalty, topLogprobs: Int(body.topLogprobs?.value ?? 0)))
-    if let note = body.leftOut(tools), response.metadata["left_out"] == nil {
+    if let note = context.trace.note, response.metadata["left_out"] == nil {
         // The longest value that the specification allows.
         response.metadata["left_out"] = String(note.prefix(512))
     }

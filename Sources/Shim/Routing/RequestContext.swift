@@ -51,13 +51,13 @@ final class RequestTrace: Sendable {
         var passedOver: UpstreamOptions.Occasion?
         var promptTokens: Int?
         var completionTokens: Int?
-        /// What of the request has no effect on the answer, for the log.
+        /// Hosted tools and items of a responses request that the model does not see, for the log.
         var note: String?
         /// Code of the error in the response.
         var code: String?
         /// Cause of the error, for the log only.
         var error: String?
-        /// What the answer does not respect of the request, for the log and the header `x-warning`.
+        /// Keywords of the request's schemas that are not enforced, for the log and the header `x-warning`.
         var warnings: [String] = []
         /// The body, with `--log-prompts`.
         var body: String?
@@ -76,7 +76,7 @@ final class RequestTrace: Sendable {
     /// Keeps a share of memory until the response has ended.
     func keep(_ part: HeldBytes.Part) { kept.withLock { $0 = part } }
 
-    /// Adds a warning, the first 16 of them.
+    /// Adds a warning of at most 300 characters. A request keeps its first 16.
     func warn(_ text: String) {
         let text = String(text.prefix(300))
         state.withLock { fields in

@@ -135,22 +135,20 @@ struct OfferedTools: Sendable {
 
     /// Tools converted from another API's form, already checked.
     ///
-    /// - Parameters:
-    ///   - tools: `parameters` is a JSON Schema.
-    ///   - paths: The tools' fields in the request.
+    /// - Parameter tools: `parameters` is a JSON Schema, `path` the tool's field in the request.
     init(
-        _ tools: [(name: String, description: String?, parameters: TemplateValue, isStrict: Bool)], _ paths: [String],
+        _ tools: [(path: String, name: String, description: String?, parameters: TemplateValue, isStrict: Bool)],
         _ choice: Choice, allowsParallel: Bool
     ) throws(APIError) {
         self.init()
         self.allowsParallel = allowsParallel
-        for (tool, path) in zip(tools, paths) {
+        for tool in tools {
             var function: TemplateObject = ["name": .string(tool.name)]
             function["description"] = tool.description.map { .string($0) }
             function["parameters"] = tool.parameters
             function["strict"] = .bool(tool.isStrict)
-            try add(.object(function), path)
-            fields[tool.name] = "\(path).input_schema"
+            try add(.object(function), tool.path)
+            fields[tool.name] = "\(tool.path).input_schema"
         }
         try set(choice, "tool_choice")
     }
