@@ -1,3 +1,4 @@
+import CommandLineParsing
 import Foundation
 import Platform
 import Wire
@@ -60,14 +61,8 @@ struct Journal<Record: Codable & Sendable>: Sendable {
     }
 
     private static func write(_ bytes: [UInt8], to file: FileHandle, path: String) throws {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Platform.write(file.fileDescriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else {
-                throw JournalError(description: "\(path): cannot be written: \(String(cString: strerror(errno)))")
-            }
-            rest = rest.dropFirst(count)
+        guard writeAll(bytes, to: file.fileDescriptor) else {
+            throw JournalError(description: "\(path): cannot be written: \(String(cString: strerror(errno)))")
         }
     }
 
