@@ -90,8 +90,8 @@ extension GraphMatcher {
         return Array(current.text[start...])
     }
 
-    /// The first place in `bytes`, which must come next, from which an allowed token spells the rest of them and more;
-    /// their number if there is none. What the model writes next may change their tokens from there on.
+    /// The first offset in the forced text `bytes` at which an allowed token begins that extends beyond them; their number
+    /// if there is none. From there on, their tokens may depend on the text that the model writes next.
     /// - Throws: `ConstraintError` of kind `budget`.
     public func firstCrossing(of bytes: [UInt8]) throws(ConstraintError) -> Int {
         var after = self
@@ -102,10 +102,10 @@ extension GraphMatcher {
         return bytes.count
     }
 
-    /// Maximum trie nodes to visit in search of a token; if there are more, one is assumed.
+    /// Maximum trie nodes that a search for an allowed token visits; a search that reaches it assumes one.
     private static let maximumCrossingVisits = 2_000
 
-    /// Whether the part of some token after a trie node may come next.
+    /// Whether some token below a trie node is allowed, given that the text up to the node was accepted.
     private func allowsToken(below root: Int) throws(ConstraintError) -> Bool {
         let trie = graph.vocabulary.trie
         let (depth, end) = (Int(trie.nodes[root].depth), Int(trie.nodes[root].next))

@@ -31,7 +31,7 @@ final class JSONMachine {
     var objects: [ObjectState] = []
     var objectIDs: [ObjectState: Int32] = [:]
     var objectInfo: [ObjectInfo] = []
-    /// Bytes of what is cached for each state of an object.
+    /// Estimated bytes of all cached `ObjectInfo` and of the names in `objects`; counts towards `entries`.
     var objectBytes = 0
     var parts: [PartKey: Part] = [:]
 

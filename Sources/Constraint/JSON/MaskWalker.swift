@@ -130,7 +130,7 @@ final class MaskWalker {
     /// As `walk`, for a root inside a string or a name.
     func walkText(_ trie: TokenTrie, below root: Int, from state: JSONState) {
         points[Int(trie.nodes[root].depth)] = state.text
-        // Counted apart: `close` walks on, and counts too.
+        // A count of its own: `close` changes `visited` while `followText` has exclusive access to its counter.
         var count = 0
         defer { visited &+= count }
         let content = { (end: Int32, point: TextPoint) in

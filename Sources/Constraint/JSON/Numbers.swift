@@ -9,7 +9,7 @@ struct NumberState: Hashable {
     var isCut = false
     var hasNegativeExponent = false
 
-    /// Counts a digit where only the number of digits matters: `written` is then the exponent's.
+    /// Counts a digit of a number whose value does not matter. `written` is then the number of the exponent's digits.
     mutating func count(_ byte: UInt8, _ syntax: NumberSyntax) {
         switch syntax {
         case .digits, .fraction:
@@ -20,7 +20,7 @@ struct NumberState: Hashable {
         }
     }
 
-    /// Whether a number of these digits is long enough to take no further one.
+    /// Whether the number has its maximum length, so that no further digit of kind `next` may follow.
     func isFull(_ next: NumberSyntax, _ limits: DigitLimits) -> Bool {
         switch next {
         case .digits: digits >= limits.whole
@@ -141,7 +141,7 @@ extension JSONMachine {
             var number = state.number
             number.add(byte, next)
             if !options.anySpelling {
-                // A longer number only where this one is none yet that the schema admits.
+                // A number of the maximum length may go on only if the schema does not allow it to end here.
                 var ended = state
                 if state.number.isFull(next, position.digits), endNumber(&ended, at: -1) { return false }
                 guard !number.isCut, number.digits < 30, number.exponent > -30 else { return false }

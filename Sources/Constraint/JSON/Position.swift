@@ -14,9 +14,11 @@ final class Position {
     var tracksNumbers = false
     /// Whether numbers are written as digits only, in canonical notation.
     var writesIntegers = false
-    /// Values that divide numbers into those that satisfy the position and others, and those they are multiples of.
+    /// Bounds and enumerated numbers of the schemas; between two neighbours, all numbers satisfy the same bounds.
     var limits: [Decimal] = []
+    /// Values of `multipleOf`.
     var steps: [Decimal] = []
+    /// Maximum length of a number.
     var digits = DigitLimits()
     /// By the exponent of a digit after the point, the ranges of numbers that may satisfy the position.
     var bounds: [Int: [NumberRange]] = [:]

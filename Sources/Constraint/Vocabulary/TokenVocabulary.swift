@@ -58,14 +58,14 @@ public final class TokenVocabulary: Sendable {
         }
     }
 
-    /// The first place in a text from which a token spells the rest of it and more; its length if there is none. Text that
-    /// follows may change the tokens from there on, but not those before it.
+    /// The first offset in a text at which a token begins that extends beyond the text; its length if there is none. Text
+    /// that follows may change the tokens from there on, but not those before it.
     public func firstCrossing(of text: [UInt8]) -> Int {
         crossings(of: text).first { trie.nodes[$0.node].next > $0.node + 1 }?.offset ?? text.count
     }
 
-    /// The places in a text from which the beginning of a token spells the rest of it, each with the node after that
-    /// beginning, first to last.
+    /// The offsets in a text from which the rest of it is the beginning of a token, or a whole one, in ascending order.
+    /// Each comes with the trie node of that rest.
     func crossings(of text: [UInt8]) -> [(offset: Int, node: Int)] {
         (max(0, text.count - trie.maximumDepth)..<text.count).compactMap { offset in
             var node = 0

@@ -78,8 +78,8 @@ struct ConstraintFollower {
         return result
     }
 
-    /// Tokens of `bytes` up to the first that the constraint does not allow, or in which a token may begin that goes on
-    /// beyond `bytes`.
+    /// Tokens of `bytes`, up to the first one that the constraint does not allow, or that ends after the start of an
+    /// allowed token which extends beyond `bytes`.
     private func tokens(of bytes: [UInt8], after matcher: GraphMatcher) throws(ConstraintError) -> [Int32] {
         let border = try matcher.firstCrossing(of: bytes)
         guard border > 0 else { return [] }

@@ -350,7 +350,7 @@ extension ModelThread {
             let text = stopFilter.process(decoder?.decode(token) ?? "")
             if stopFilter.isStopped { return finish(.stop, text) }
             if tokens.count - promptCount >= maximumTokens { return finish(.length, text) }
-            // Text without a choice is as long as the constraint wants it.
+            // Text that the constraint forces does not end early, even if it is a repetition.
             if repetition?.accept(token) == true,
                 try following({ follower throws(ConstraintError) in try follower?.forcedTokens() ?? [] }).isEmpty
             {

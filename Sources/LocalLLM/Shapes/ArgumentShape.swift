@@ -139,13 +139,15 @@ struct ToolSchema {
     /// A schema that only JSON arguments can be constrained to.
     struct Unknown: Error { let reason: String }
 
+    /// State of the expansion of one schema.
     private final class Expansion {
-        /// Remaining budget. Definitions count each time they are used, which can be exponentially often.
+        /// Remaining properties. Definitions count each time they are used, which can be exponentially often.
         var properties = 10_000
-        /// Subschemas of alternatives.
+        /// Remaining subschemas of alternatives.
         var alternatives = 10_000
+        /// Remaining bytes of schema documents.
         var bytes = 32 << 20
-        /// What is not enforced.
+        /// Keywords that are not enforced, with path and reason.
         var unenforced: [String] = []
     }
 
@@ -157,7 +159,7 @@ struct ToolSchema {
     let root: TemplateValue
     private let isStrict: Bool
     private let compile: AnswerShape.Compile
-    private let budget = Expansion()
+    private let expansion = Expansion()
     private static let definitions = ["$defs", "definitions"]
     /// Keywords on several properties at once, which only JSON arguments can be constrained to.
     private static let onSeveral = [
@@ -171,10 +173,11 @@ struct ToolSchema {
     }
 
     /// What the shapes made so far do not enforce.
-    var unenforced: [String] { budget.unenforced }
+    var unenforced: [String] { expansion.unenforced }
 
     private func note(_ reason: String) {
-        if budget.unenforced.count < 16, !budget.unenforced.contains(reason) { budget.unenforced.append(reason) }
+        guard expansion.unenforced.count < 16, !expansion.unenforced.contains(reason) else { return }
+        expansion.unenforced.append(reason)
     }
 
     /// The constraint of a schema document.
@@ -208,11 +211,11 @@ struct ToolSchema {
     func document(_ part: TemplateValue) throws -> String {
         guard case .object(var object) = part, case .object(let root) = self.root else { return part.json }
         for key in Self.definitions where object[key] == nil { object[key] = root[key] }
-        guard budget.bytes >= 0 else {
+        guard expansion.bytes >= 0 else {
             throw Unknown(reason: "its definitions are too large to repeat for each property")
         }
         let text = TemplateValue.object(object).json
-        budget.bytes -= text.utf8.count
+        expansion.bytes -= text.utf8.count
         return text
     }
 
@@ -258,8 +261,8 @@ struct ToolSchema {
 
     private func ownProperties(_ object: TemplateObject) throws -> [Property] {
         guard case .object(let properties) = object["properties"] ?? .undefined else { return [] }
-        budget.properties -= properties.entries.count
-        guard properties.entries.count <= Self.maximumProperties, budget.properties >= 0 else {
+        expansion.properties -= properties.entries.count
+        guard properties.entries.count <= Self.maximumProperties, expansion.properties >= 0 else {
             throw Self.tooManyProperties
         }
         var required: Set<String> = []
@@ -273,8 +276,8 @@ struct ToolSchema {
 
     /// Whether a value may be a string.
     func mayBeString(_ schema: TemplateValue, depth: Int = 0) throws -> Bool {
-        budget.alternatives -= 1
-        guard budget.alternatives >= 0 else {
+        expansion.alternatives -= 1
+        guard expansion.alternatives >= 0 else {
             throw Unknown(reason: "more alternatives than this model's form of tool calls can be held to")
         }
         guard depth < 16, case .object(let object) = resolved(schema) else { return true }

@@ -8,8 +8,8 @@ final class Eyes: Sendable {
     /// Number of images encoded so far; images found in the cache do not count.
     private let encoded = Atomic<Int>(0)
     private let turns = TurnQueue()
-    /// Decodes the files of all models: two at a time, since the pixels of a file take up to a hundred times its bytes,
-    /// and one of each client.
+    /// Decodes the files of all models: at most two at a time, one per client, since the pixels of a file take up to a
+    /// hundred times its bytes.
     private static let decoders = FairExecutor(name: "images", niceness: 10, threads: 2, returnsMemory: true)
 
     /// Maximum rows per batch of the encoder, but at least one piece: enough for products to run at full speed, and a

@@ -68,15 +68,11 @@ public enum NormalizationStep: Sendable, Equatable {
         return steps
     }
 
-    /// Maximum bytes that one byte may become.
+    /// Maximum bytes that one byte may become by replacing.
     fileprivate var growth: Double {
         switch self {
         case .replace(let text, let other): max(1, Double(other.utf8.count) / Double(max(1, text.utf8.count)))
         case .replaceSpaces(let other): max(1, Double(other.utf8.count) / 2)
-        // U+FDFA: 3 bytes become 33.
-        case .nfkc, .nfkd: 11
-        case .nfc, .nfd, .isolateIdeographs: 3
-        case .precompiled: 16
         default: 1
         }
     }
@@ -191,11 +187,12 @@ struct Normalization: Sendable {
         }
     }
 
-    /// Marks in a row up to which a text is normalized as one. Unicode's own limit for streams is 30; Foundation takes
-    /// quadratic time.
+    /// Maximum combining marks in a row that are normalized together, since Foundation's time is quadratic in them.
+    /// Unicode's limit for streams is 30.
     private static let longestRun = 256
 
-    /// Applies a normalization form. A row of marks that is longer than any text has is cut.
+    /// Applies a normalization form to the text in parts. A run of combining marks is cut only after `longestRun` of them,
+    /// more than any natural text has.
     private static func byRuns(_ text: String, _ normalize: (String) -> String) -> String {
         if text.utf8.allSatisfy({ $0 < 0x80 }) { return text }
         var result = ""

@@ -12,7 +12,7 @@ public struct PublishedRules: Sendable {
     public var escapesSpaces = false
     /// Whether each "▁" begins a piece of its own.
     public var splitsAtSpaces = false
-    /// WordPiece: characters of a word beyond which it is unknown.
+    /// WordPiece: maximum characters of a word; a longer one is the unknown token.
     public var maximumWordLength: Int?
     /// Whether decoding removes the space in front of a text.
     public var stripsSpace = false

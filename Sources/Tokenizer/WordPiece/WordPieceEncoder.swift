@@ -11,8 +11,9 @@ struct WordPieceEncoder: Sendable {
     private let unknown: Int32?
     private let lowercases: Bool
     private let stripsAccents: Bool
-    /// Characters of a word beyond which it is unknown, in models with published rules, whose text is normalized before.
+    /// Maximum characters of a word; a longer one is the unknown token. Only published rules have one.
     private let maximumWordLength: Int?
+    /// Whether text comes normalized, as published rules normalize it before it is encoded.
     private let isNormalized: Bool
 
     init(_ description: TokenizerDescription, unknown: Int32?) throws(TokenizerError) {
@@ -75,6 +76,7 @@ struct WordPieceEncoder: Sendable {
         let start = ids.count
         var position = 0
         if let maximumWordLength {
+            // The "▁" in front does not count.
             let length = word.reduce(-1) { UTF8.isContinuation($1) ? $0 : $0 + 1 }
             guard length <= maximumWordLength else {
                 if let unknown { ids.append(unknown) }

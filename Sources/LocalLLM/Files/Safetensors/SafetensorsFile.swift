@@ -8,7 +8,7 @@ struct SafetensorsFile {
     static let maximumHeader = 100_000_000
     /// Maximum number of tensors. The largest models have about a hundred thousand in all their files.
     static let maximumTensors = 1 << 17
-    /// Maximum number of JSON values in the header. A tensor has seven or eight, with as many commas and brackets.
+    /// Maximum number of JSON values in the header, counted by commas and opening brackets. A tensor has seven or eight.
     private static let maximumValues = 16 * maximumTensors
 
     let file: MappedFile
@@ -32,7 +32,7 @@ struct SafetensorsFile {
                     + "Is this a safetensors file?", at: 0)
         }
         let header = try reader.readBytes(Int(length), "The header")
-        // Counted before values are made of them, which take many times their bytes.
+        // Counted before the header is parsed: its values take many times its bytes in memory.
         var (objects, values) = (0, 0)
         for byte in header {
             switch byte {
