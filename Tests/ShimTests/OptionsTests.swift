@@ -52,6 +52,14 @@ import Testing
         #expect(try options("--model m --refuse-hosted-tools").refusesHostedTools)
     }
 
+    @Test func `a server starts with an alias for any name, and not with one of an unknown model`() throws {
+        let directory = try TemporaryDirectory()
+        let path = try TinyModel().write(in: directory, as: "a.gguf").path
+        let store = try ModelStore(options("--model \(path) --alias *"))
+        #expect(try store.model(named: "gpt-4o-mini").file.id == "a")
+        #expect(throws: UsageError.self) { try ModelStore(options("--model \(path) --alias *=b")) }
+    }
+
     @Test func `several models, their aliases and their folder`() throws {
         let options = try options(
             "--model a.gguf --model b.gguf --models-dir d --alias x=a --alias y=z=1 --idle-unload 9")

@@ -39,7 +39,7 @@ struct ModelCatalog: Sendable {
 }
 
 extension ModelCatalog.Alias {
-    fileprivate func isOf(_ file: ModelFile) -> Bool { file.isCalled(model) || file.url.path.hasSameBytes(as: model) }
+    func isOf(_ file: ModelFile) -> Bool { file.isCalled(model) || file.url.path.hasSameBytes(as: model) }
 }
 
 extension ModelCatalog {

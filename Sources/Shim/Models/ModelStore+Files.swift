@@ -43,7 +43,7 @@ extension ModelStore {
             }
         }
         for alias in catalog.aliases
-        where catalog.directory == nil && !files.contains(where: { $0.isCalled(alias.name) }) {
+        where catalog.directory == nil && !files.contains(where: { alias.isOf($0) }) {
             throw UsageError("--alias \(alias.name)=\(alias.model): no such model: \(alias.model)")
         }
     }
