@@ -181,7 +181,8 @@ import Tokenizer
         #expect(model.work.steps < answer.tokens.count)
     }
 
-    @Test func `an answer that only repeats itself ends, unless its length is given`() async throws {
+    @Test func `an answer that only repeats itself ends, unless its length is given or it has no choice`() async throws
+    {
         let model = Toy()
         func token(_ text: String) -> Int32 { Toy.tokenizer.encode(text, addSpecial: false, parseSpecial: false)[0] }
         func count(_ source: Constraint.Source?, _ limit: Int? = nil) async throws -> String {
@@ -195,6 +196,7 @@ import Tokenizer
         #expect(try await count(.regex("([ab]{20}c)+")) == "512 length")
         #expect(try await count(.regex("a+"), 700) == "700 length")
         #expect(try await count(nil) == "1000 length")
+        #expect(try await count(.regex("(ab){400}")) == "801 stop")
         // What it repeats is too long.
         #expect(try await count(.regex("([ab]{70}c)+")) == "1000 length")
     }

@@ -78,6 +78,13 @@ struct ConstraintFollower {
         return result
     }
 
+    /// Whether the text may go on in several ways, or either go on or end.
+    mutating func leavesChoice() throws(ConstraintError) -> Bool {
+        guard try forcedTokens().isEmpty else { return false }
+        let allowed = try allowed()
+        return allowed.allowedCount > tokenizer.endOfGeneration.filter(allowed.contains).count
+    }
+
     /// Tokens of `bytes`, up to the first one that the constraint does not allow, or that ends after the start of an
     /// allowed token which extends beyond `bytes`.
     private func tokens(of bytes: [UInt8], after matcher: GraphMatcher) throws(ConstraintError) -> [Int32] {

@@ -352,7 +352,7 @@ extension ModelThread {
             if tokens.count - promptCount >= maximumTokens { return finish(.length, text) }
             // Text that the constraint forces does not end early, even if it is a repetition.
             if repetition?.accept(token) == true,
-                try following({ follower throws(ConstraintError) in try follower?.forcedTokens() ?? [] }).isEmpty
+                try following({ follower throws(ConstraintError) in try follower?.leavesChoice() ?? true })
             {
                 return finish(.length, text)
             }
