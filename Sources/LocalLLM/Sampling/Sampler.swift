@@ -83,14 +83,14 @@ struct Sampler {
     }
 
     private mutating func choose(_ logits: UnsafeBufferPointer<Float>, allowed: TokenMask? = nil) -> Int32 {
-        var dropped = chain.suppressed
+        var dropped: Set<Int32> = []
         if generatedCount < options.minimumTokens {
-            dropped.formUnion(endTokens.union(options.stopTokens))
+            dropped = endTokens.union(options.stopTokens)
         } else if options.ignoresEndOfSequence {
-            dropped.formUnion(endTokens)
+            dropped = endTokens
         }
         if chain.temperature == 0, !changesLogits, let token = Candidates.mostLikely(in: logits, allowed),
-            !dropped.contains(token)
+            !dropped.contains(token), !chain.suppressed.contains(token)
         {
             return token
         }
@@ -98,6 +98,8 @@ struct Sampler {
         applyBiasAndPenalties()
         dry?.penalize(&candidates)
         if let allowed { candidates.keep(allowed) }
+        // Apart, so that an end token which is the only one left does not bring back a suppressed one.
+        candidates.drop(chain.suppressed)
         candidates.drop(dropped)
         return chain.temperature == 0 ? candidates.mostLikely : draw()
     }
