@@ -224,6 +224,14 @@ import Testing
         #expect(try Constraint.schema(#"{"format":"date"}"#).unenforced.isEmpty)
     }
 
+    @Test func `each keyword that is not enforced is named once`() throws {
+        let style = Constraint.JSONStyle(dropsUnenforceable: true)
+        let schema = #"{"format":"x","multipleOf":"a","maxLength":"b"}"#
+        let constraint = try Constraint.compile(.jsonSchema(schema, style), vocabulary: TestVocabulary.vocabulary)
+        let keywords = constraint.unenforced.map { $0.prefix { $0 != ":" } }
+        #expect(keywords.sorted() == ["#/format", "#/maxLength", "#/multipleOf"], "\(constraint.unenforced)")
+    }
+
     static let loosened: [Case] = [
         Case(#"{"properties":{"a":{"pattern":"\\bfoo","maxLength":3}}}"#, [#"{"a":"bar"}"#], [#"{"a":"foo!"}"#]),
         Case(#"{"type":"string","pattern":"(?i)yes"}"#, [#""no""#], ["1"]),

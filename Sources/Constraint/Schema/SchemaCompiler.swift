@@ -71,10 +71,11 @@ struct SchemaCompiler {
         return plan
     }
 
-    /// Remembers a keyword that is not enforced.
+    /// Remembers a keyword that is not enforced, once: a schema is compiled again for each keyword dropped from it.
     private mutating func note(_ error: ConstraintError) {
-        guard plan.unenforced.count < SchemaPlan.maximumNotes else { return }
-        plan.unenforced.append("\(error.path): \(error.message)")
+        let text = "\(error.path): \(error.message)"
+        guard plan.unenforced.count < SchemaPlan.maximumNotes, !plan.unenforced.contains(text) else { return }
+        plan.unenforced.append(text)
     }
 
     // MARK: Nodes
