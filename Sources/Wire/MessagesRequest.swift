@@ -243,9 +243,12 @@ extension GenerationRequest<MessagesFields> {
         try checkRange("top_k", generation.topK, 0...Int64.max)
         try validateGeneration()
         guard generation.choices == 1 else { throw .unsupported("n", "more than one answer is") }
-        if fields.stopSequences?.contains("") == true {
-            throw .invalid("stop_sequences", "a stop sequence must not be empty")
+        let stops = fields.stopSequences ?? []
+        guard stops.count <= GenerationFields.maximumStops else {
+            throw .invalid(
+                "stop_sequences", "at most \(GenerationFields.maximumStops) strings are allowed, got \(stops.count)")
         }
+        guard !stops.contains("") else { throw .invalid("stop_sequences", "a stop sequence must not be empty") }
         try fields.checkTools()
         for (index, turn) in messages.enumerated() {
             guard ["user", "assistant", "system"].contains(turn.role) else {
@@ -271,7 +274,8 @@ extension GenerationRequest<MessagesFields> {
         if !hasText, last.content.blocks.contains(where: { $0.type == "thinking" }) {
             throw .invalid(path, "an assistant's thinking cannot be continued, only its text")
         }
-        guard hasText, let format = try requestedFormat() else { return }
+        let hasCalls = last.content.blocks.contains { $0.type == "tool_use" }
+        guard hasText, !hasCalls, let format = try requestedFormat() else { return }
         throw .invalid(
             format.field, "cannot be combined with a last message of role assistant, which the answer continues")
     }

@@ -28,6 +28,13 @@ import Wire
         #expect(metrics.contains("shim_generated_tokens_total 14\n"))
     }
 
+    @Test func `a response of 0 tokens is empty`() async {
+        let answer = await router(ScriptedLanguageModel())
+            .answer("POST", "/v1/responses", #"{"model": "Test-Q4", "input": "x", "n_predict": 0}"#)
+        #expect(answer.status == 200 && answer.json["status"] as? String == "incomplete", "\(answer.text)")
+        #expect(answer.usage["output_tokens"] as? Int == 0)
+    }
+
     @Test func `completions have the same limits`() async {
         let engine = ScriptedLanguageModel()
         let router = router(engine)

@@ -29,7 +29,7 @@ import Wire
         let tools = try OfferedTools(body)
         let lease = try await services.lease(body.model, for: context, takesAdapters: true)
         defer { withExtendedLifetime(lease) {} }
-        let prompt = try await preparing(context) { try await body.prompt(lease.model, tools) }
+        let prompt = try await preparing(context) { try await body.prompt(of: body.chatMessages, lease.model, tools) }
         return try .json(TokenCount(inputTokens: prompt.tokens.count))
     }
 }
@@ -54,8 +54,9 @@ private func beginMessage(
 ) async throws -> Answer<MessagesEncoder> {
     let lease = try await services.lease(body.model, for: context, takesAdapters: true)
     let model = lease.model
-    try services.review(body.chatMessages)
-    let prompt = try await body.prompt(model, tools)
+    let messages = body.chatMessages
+    try services.review(messages)
+    let prompt = try await body.prompt(of: messages, model, tools)
     context.trace.addPromptTokens(prompt.tokens.count)
     var options = try SamplingOptions(
         body.generation, body.samplers, maximumTokens: body.fields.maxTokens?.value, topLogprobs: nil, for: model)
@@ -100,11 +101,13 @@ extension OfferedTools {
 }
 
 extension MessagesRequest {
-    fileprivate func prompt(_ model: any LanguageModel, _ tools: OfferedTools) async throws -> ChatPrompt {
+    fileprivate func prompt(
+        of messages: [ChatMessage], _ model: any LanguageModel, _ tools: OfferedTools
+    ) async throws -> ChatPrompt {
         var form = ChatForm()
         // Sets the template variables that switch reasoning.
         if let thinking = fields.thinking { form.variables.switchThoughts(on: thinking.type != "disabled") }
-        var messages = chatMessages
+        var messages = messages
         if let last = messages.last, last.role == .assistant, last.toolCalls == nil {
             // The answer continues the text of a last assistant message.
             if last.content.allSatisfy(\.isWhitespace) { messages.removeLast() } else { form.ending = .continuation }

@@ -36,12 +36,14 @@ private func beginResponse(
     options.shownTokens = model.markerTokens
     options.thoughtLimit = model.thoughtLimit(body.samplers.maximumThoughts, prompt)
     options.constraint = try model.constraint(on: prompt, body.requestedFormat(), tools, context.trace)
+    let isEmpty = options.readsPromptOnly()
     let lister = body.wantsLogprobs ? try model.tokenizer : nil
     let choice = Choice(
         generation: model.generate(prompt.prompt, options: options, group: nil),
         reader: ChoiceReader(
             choice: 0, countsPrompt: true, prompt: prompt, tools: tools,
-            list: lister.map { TokenList($0, showing: model.markerTokens) }, guardrail: services.guardrail))
+            list: lister.map { TokenList($0, showing: model.markerTokens) }, isEmpty: isEmpty,
+            guardrail: services.guardrail))
 
     let identity = AnswerIdentity(prefix: "resp_", id: lease.id, model: model)
     let settled = model.settled(options)
