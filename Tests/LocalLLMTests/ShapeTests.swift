@@ -235,7 +235,9 @@ import Testing
             "b": {"type": "boolean", "$ref": "https://example.org/s"}},
             "anyOf": [{"required": ["a"], "properties": {"c": {"type": "null"}}}, {"required": ["b"]}]}
             """#
-        var shape = AnswerShape(Dialect(template: try ChatTemplate(source), source: source))
+        var dialect = Dialect(template: try ChatTemplate(source), source: source)
+        dialect.history.showsTools = true
+        var shape = AnswerShape(dialect)
         shape.tools = [
             CallableTool(name: "f", parameters: try TemplateValue(json: Data(parameters.utf8)), isStrict: false)
         ]
@@ -258,8 +260,12 @@ import Testing
                 try JSONSerialization.jsonObject(with: Data(arguments.utf8)) as? [String: Any], "\(arguments)")
             names.formUnion(object.keys)
             if let a = object["a"] { #expect((0...3).contains(a as? Int ?? -1)) }
+            if source == SampleTemplate.tagged {
+                #expect(Set(object.keys).isSubset(of: ["a", "b", "c"]), "\(text.debugDescription)")
+            }
         }
         #expect(names.isSuperset(of: ["a", "b"]))
+        if source == SampleTemplate.tagged { #expect(names == ["a", "b", "c"]) }
     }
 
     private func toolSchema(_ root: TemplateValue) -> ToolSchema { ToolSchema(root, isStrict: true, Self.compile) }
