@@ -75,7 +75,9 @@ class Workplace:
         self.recorder = Recorder(self.server.port)
         self.environment = {
             "HOME": str(self.home), "PATH": f"{self.bin}:/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8",
-            "TERM": "dumb", "NO_COLOR": "1"}
+            "TERM": "dumb", "NO_COLOR": "1",
+            # Python takes a compiled file for that of a source of the same second and size.
+            "PYTHONDONTWRITEBYTECODE": "1"}
         (self.home / ".gitconfig").write_text("[user]\nname = Tester\nemail = tester@example.org\n")
         (self.repository / "calc.py").write_text(BROKEN)
         for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "Add calc"]):
