@@ -169,23 +169,9 @@ private struct GraphBuilder {
             return node(.constraint(constraint, isObject: true))
         case .sequence(let parts):
             var whole = Ends(first: [], last: [], isNullable: true)
-            for part in parts {
-                let ends = try add(part)
-                try link(whole.last, ends.first)
-                if whole.isNullable { whole.first += ends.first }
-                whole.last = ends.isNullable ? whole.last + ends.last : ends.last
-                whole.isNullable = whole.isNullable && ends.isNullable
-            }
+            for part in parts { try append(try add(part), to: &whole) }
             return whole
-        case .anyOf(let parts):
-            var whole = Ends(first: [], last: [], isNullable: parts.isEmpty)
-            for part in parts {
-                let ends = try add(part)
-                whole.first += ends.first
-                whole.last += ends.last
-                whole.isNullable = whole.isNullable || ends.isNullable
-            }
-            return whole
+        case .anyOf(let parts): return try alternatives(parts.map(Alternative.init), depth: 0)
         case .optional(let part):
             var ends = try add(part)
             ends.isNullable = true
@@ -195,6 +181,83 @@ private struct GraphBuilder {
             try link(ends.last, ends.first)
             return ends
         }
+    }
+
+    private mutating func append(_ ends: Ends, to whole: inout Ends) throws(ConstraintError) {
+        try link(whole.last, ends.first)
+        if whole.isNullable { whole.first += ends.first }
+        whole.last = ends.isNullable ? whole.last + ends.last : ends.last
+        whole.isNullable = whole.isNullable && ends.isNullable
+    }
+
+    // MARK: Alternatives
+
+    /// One of several shapes: a literal, and what follows it.
+    private struct Alternative {
+        var literal: ArraySlice<UInt8>
+        var rest: [ConstraintGraph.Shape]
+
+        init(_ shape: ConstraintGraph.Shape) {
+            switch shape {
+            case .literal(let text): (literal, rest) = (Array(text.utf8)[...], [])
+            case .sequence(let parts):
+                var text: [UInt8] = []
+                let rest = parts.drop { part in
+                    guard case .literal(let next) = part else { return false }
+                    text += next.utf8
+                    return true
+                }
+                (literal, self.rest) = (text[...], Array(rest))
+            default: (literal, rest) = ([], [shape])
+            }
+        }
+    }
+
+    /// Maximum nesting of shared beginnings.
+    private static let maximumDepth = 64
+
+    /// Literals that begin alike share their common beginning: a thousand names of tools are then read by one thread, not
+    /// by one each.
+    private mutating func alternatives(_ list: [Alternative], depth: Int) throws(ConstraintError) -> Ends {
+        var whole = Ends(first: [], last: [], isNullable: list.isEmpty)
+        func add(_ ends: Ends) {
+            whole.first += ends.first
+            whole.last += ends.last
+            whole.isNullable = whole.isNullable || ends.isNullable
+        }
+        var groups: [[Alternative]] = []
+        var places: [UInt8: Int] = [:]
+        for alternative in list {
+            guard let first = alternative.literal.first else {
+                add(try self.add(.sequence(alternative.rest)))
+                continue
+            }
+            if depth < Self.maximumDepth, let place = places[first] {
+                groups[place].append(alternative)
+            } else {
+                places[first] = groups.count
+                groups.append([alternative])
+            }
+        }
+        for group in groups {
+            var common = group[0].literal
+            for other in group.dropFirst() {
+                common = common.prefix(zip(common, other.literal).prefix { $0 == $1 }.count)
+            }
+            var ends = node(.literal(Array(common)))
+            if group.count == 1 {
+                try append(try self.add(.sequence(group[0].rest)), to: &ends)
+            } else {
+                let rests = group.map { alternative in
+                    var rest = alternative
+                    rest.literal = rest.literal.dropFirst(common.count)
+                    return rest
+                }
+                try append(try alternatives(rests, depth: depth + 1), to: &ends)
+            }
+            add(ends)
+        }
+        return whole
     }
 
     private mutating func node(_ part: ConstraintGraph.Node.Part) -> Ends {

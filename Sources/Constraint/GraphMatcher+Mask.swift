@@ -25,8 +25,8 @@ extension GraphMatcher {
                 guard try !isComplete(thread) else { continue }
                 for token in 0..<Int32(vocabulary.count) { mask.insert(token) }
                 for token in vocabulary.endOfGeneration { mask.remove(token) }
-                for marker in markers {
-                    try test(vocabulary.tokens(continuingAfter: marker.marker.bytes.last ?? 0), &mask)
+                for byte in Set(markers.compactMap(\.marker.bytes.last)) {
+                    try test(vocabulary.tokens(continuingAfter: byte), &mask)
                 }
             default: try walk(from: thread, &mask)
             }

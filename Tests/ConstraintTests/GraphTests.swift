@@ -33,6 +33,42 @@ import Testing
         }
     }
 
+    @Test func `a thousand names that begin alike are read in one way`() throws {
+        let names = (0..<1000).map { "mcp__server__tool_\($0)" } + ["mcp", "日本", "日月"]
+        let number = try constraint(.jsonSchema(#"{"type":"integer"}"#))
+        let shape = ConstraintGraph.Shape.sequence([
+            .literal("<"), .anyOf(names.map { .sequence([.literal($0), .literal(":"), .constraint(number)]) }),
+            .literal(">"),
+        ])
+        let graph = try ConstraintGraph(shape, vocabulary: Self.vocabulary)
+        for name in names {
+            var matcher = graph.matcher()
+            let text = "<\(name):7>"
+            #expect(try matcher.accept(bytes: Array(text.utf8)) == text.utf8.count && matcher.isComplete(), "\(name)")
+        }
+        var matcher = graph.matcher()
+        #expect(try matcher.forcedBytes().elementsEqual("<".utf8))
+        #expect(try matcher.accept(bytes: Array("<mcp_".utf8)) == 5)
+        #expect(try matcher.forcedBytes().elementsEqual("_server__tool_".utf8))
+        var mask = TokenMask(count: 0)
+        try matcher.mask(into: &mask)
+        let allowed = (Int32(0)..<Int32(Self.vocabulary.count)).filter { mask.contains($0) }
+        #expect(allowed == [Int32(UInt8(ascii: "_"))])
+        #expect(try graph.matcher().allows(bytes: Array("<mcp__server__tool_1000".utf8)) == false)
+    }
+
+    @Test func `names in which each begins the next are read`() throws {
+        let names = (1...60).map { String(repeating: "a", count: $0) }
+        let graph = try ConstraintGraph(
+            .anyOf(names.map { .literal($0) } + [.nothing]), vocabulary: Self.vocabulary)
+        for count in [0, 1, 17, 60] {
+            var matcher = graph.matcher()
+            #expect(try matcher.accept(bytes: Array(repeating: UInt8(ascii: "a"), count: count)) == count)
+            #expect(try matcher.isComplete())
+        }
+        #expect(try !graph.matcher().allows(bytes: Array(repeating: UInt8(ascii: "a"), count: 61)))
+    }
+
     /// A call with tags, once or more, after free text.
     private var calls: ConstraintGraph.Shape {
         get throws {

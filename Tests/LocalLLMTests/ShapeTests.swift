@@ -228,6 +228,21 @@ import Testing
         #expect(error?.reason.contains("#/properties/a/$ref") == true)
     }
 
+    @Test(arguments: SampleTemplate.all)
+    func `hundreds of names that begin alike are offered in every notation`(name: String, source: String) throws {
+        var shape = AnswerShape(Dialect(template: try ChatTemplate(source), source: source))
+        let names = (0..<200).map { "mcp__server__tool_\($0)" }
+        let schema = TemplateValue.object(["type": .string("object"), "properties": .object([:])])
+        shape.tools = names.map { CallableTool(name: $0, parameters: schema) }
+        let parts = try #require(try shape.shape(after: "", beginning: "", compile: Self.compile))
+        let graph = try ConstraintGraph(parts, vocabulary: Self.vocabulary)
+        for name in [names[0], names[17], names[199]] {
+            let text = Array(shape.dialect.callBeginning(name: name, after: "").utf8)
+            var matcher = graph.matcher()
+            #expect(try matcher.accept(bytes: text) == text.count, "\(name)")
+        }
+    }
+
     @Test(arguments: [SampleTemplate.object, SampleTemplate.tagged])
     func `a tool without strict is held to the rest of its schema`(source: String) throws {
         let parameters = #"""

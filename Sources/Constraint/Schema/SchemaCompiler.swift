@@ -97,7 +97,7 @@ struct SchemaCompiler {
         }
         let place = Place(pointer: pointer, scope: scope)
         if let id = ids[place] { return id }
-        let id = try add(SchemaNode(path: pointer.text))
+        let id = try add(SchemaNode(pointer: pointer))
         ids[place] = id
         pending.append((place, id))
         return id
@@ -149,12 +149,12 @@ struct SchemaCompiler {
     }
 
     private mutating func compile(_ value: SchemaJSON, _ place: Place, into id: SchemaNode.ID) throws(ConstraintError) {
-        let path = place.pointer.text
         switch value {
         case .bool(let isTrue): if !isTrue { plan.nodes[Int(id)].types = [] }
         case .object(let members): try compile(members, place, into: id)
         default:
-            let error = ConstraintError(.schema, path, "a schema is an object or a boolean, this is \(value.kind)")
+            let error = ConstraintError(
+                .schema, place.pointer.text, "a schema is an object or a boolean, this is \(value.kind)")
             guard dropsUnenforceable else { throw error }
             note(error)
             loosened.append(id)
@@ -319,7 +319,7 @@ struct SchemaCompiler {
             } else if index.draft == .draft4 {
                 continue
             }
-            var node = SchemaNode(path: reading.place.pointer.appending(keyword).text)
+            var node = SchemaNode(pointer: reading.place.pointer.appending(keyword))
             let composed = try enumerate(values, in: &node)
             let scalars = try add(node)
             reading.node.applicators.append(composed.isEmpty ? .all([scalars]) : .any([scalars] + composed))
@@ -338,7 +338,7 @@ struct SchemaCompiler {
             case .bool(false): list.isFalse = true
             case .number(let number): list.numbers.append(number)
             case .string(let text): strings.append(text)
-            case .array, .object: composed.append(try constant(value, path: node.path))
+            case .array, .object: composed.append(try constant(value, at: node.pointer))
             }
         }
         if !strings.isEmpty {
@@ -350,28 +350,28 @@ struct SchemaCompiler {
     }
 
     /// A node that accepts exactly one value.
-    private mutating func constant(_ value: SchemaJSON, path: String) throws(ConstraintError) -> SchemaNode.ID {
-        var node = SchemaNode(path: path)
+    private mutating func constant(_ value: SchemaJSON, at pointer: Pointer) throws(ConstraintError) -> SchemaNode.ID {
+        var node = SchemaNode(pointer: pointer)
         switch value {
         case .array(let items):
             node.types = .array
-            for item in items { node.arrays.prefix.append(try constant(item, path: path)) }
-            node.arrays.items = try nothing(path)
+            for item in items { node.arrays.prefix.append(try constant(item, at: pointer)) }
+            node.arrays.items = try nothing(pointer)
             node.arrays.minimum = items.count
         case .object(let members):
             node.types = .object
             for member in members.list {
-                node.objects.properties.append((member.key, try constant(member.value, path: path)))
+                node.objects.properties.append((member.key, try constant(member.value, at: pointer)))
                 node.objects.required.append(member.key)
             }
-            node.objects.additional = try nothing(path)
+            node.objects.additional = try nothing(pointer)
         default: _ = try enumerate([value], in: &node)
         }
         return try add(node)
     }
 
-    private mutating func nothing(_ path: String) throws(ConstraintError) -> SchemaNode.ID {
-        var node = SchemaNode(path: path)
+    private mutating func nothing(_ pointer: Pointer) throws(ConstraintError) -> SchemaNode.ID {
+        var node = SchemaNode(pointer: pointer)
         node.types = []
         return try add(node)
     }

@@ -22,7 +22,10 @@ struct SchemaIndex {
     /// By resource URI, then by name.
     private(set) var anchors: [String: [String: Pointer]] = [:]
     private(set) var dynamicAnchors: [String: [String: Pointer]] = [:]
-    private(set) var bases: [Pointer: String] = [:]
+    /// URI of the document's outermost resource.
+    private var rootBase = ""
+    /// URIs of the resources that contain the places of other resources, and of those below them.
+    private var bases: [Pointer: String] = [:]
     let document: SchemaJSON
     let draft: Draft
 
@@ -33,12 +36,10 @@ struct SchemaIndex {
         walk(document, Pointer(), base: "")
     }
 
-    private mutating func walk(_ schema: SchemaJSON, _ pointer: Pointer, base: String) {
-        guard case .object(let members) = schema else {
-            bases[pointer] = base
-            return
-        }
-        var base = base
+    private mutating func walk(_ schema: SchemaJSON, _ pointer: Pointer, base outer: String) {
+        var base = outer
+        defer { if outer != rootBase || base != rootBase { bases[pointer] = base } }
+        guard case .object(let members) = schema else { return }
         let hidesSiblings = draft.hidesSiblingsOfReferences && members["$ref"] != nil
         if case .string(let bytes)? = members[draft.identifier], !hidesSiblings {
             let id = String(decoding: bytes, as: UTF8.self)
@@ -55,7 +56,7 @@ struct SchemaIndex {
                 }
             }
         }
-        bases[pointer] = base
+        if pointer.tokens.isEmpty { rootBase = base }
         if draft.hasAnchors {
             if case .string(let name)? = members["$anchor"] {
                 anchors[base, default: [:]][String(decoding: name, as: UTF8.self)] = pointer
@@ -91,12 +92,13 @@ struct SchemaIndex {
 
     /// The URI of the resource that contains a place, even if no keyword makes the place a schema.
     func base(at pointer: Pointer) -> String {
+        if bases.isEmpty { return rootBase }
         var pointer = pointer
-        while true {
+        while !pointer.tokens.isEmpty {
             if let base = bases[pointer] { return base }
-            if pointer.tokens.isEmpty { return "" }
             pointer.tokens.removeLast()
         }
+        return rootBase
     }
 
     func value(at pointer: Pointer) -> SchemaJSON? { Self.value(in: document, pointer.tokens[...]) }

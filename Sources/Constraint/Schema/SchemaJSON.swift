@@ -9,14 +9,21 @@ enum SchemaJSON: Sendable {
 
     struct Members: Sendable {
         private(set) var list: [(key: [UInt8], value: SchemaJSON)] = []
+        /// Empty while there are few keys, which are compared faster than hashed.
         private var index: [[UInt8]: Int] = [:]
+        private static let fewKeys = 16
 
         init() {}
 
-        subscript(_ key: String) -> SchemaJSON? { self[Array(key.utf8)] }
-        subscript(_ key: [UInt8]) -> SchemaJSON? {
-            if list.count < 9 { return list.last { $0.key == key }?.value }
-            return index[key].map { list[$0].value }
+        subscript(_ key: String) -> SchemaJSON? {
+            guard index.isEmpty else { return self[Array(key.utf8)] }
+            let (bytes, count) = (key.utf8, key.utf8.count)
+            return list.first { $0.key.count == count && $0.key.elementsEqual(bytes) }?.value
+        }
+        subscript(_ key: [UInt8]) -> SchemaJSON? { place(of: key).map { list[$0].value } }
+
+        private func place(of key: [UInt8]) -> Int? {
+            index.isEmpty ? list.firstIndex { $0.key == key } : index[key]
         }
         var isEmpty: Bool { list.isEmpty }
         var count: Int { list.count }
@@ -29,11 +36,15 @@ enum SchemaJSON: Sendable {
 
         /// Sets a property; of duplicate keys the last counts, as in most parsers.
         mutating func set(_ key: [UInt8], _ value: SchemaJSON) {
-            if let place = index[key] {
+            if let place = place(of: key) {
                 list[place].value = value
-            } else {
-                index[key] = list.count
-                list.append((key, value))
+                return
+            }
+            list.append((key, value))
+            if list.count == Self.fewKeys {
+                for (place, member) in list.enumerated() { index[member.key] = place }
+            } else if list.count > Self.fewKeys {
+                index[key] = list.count - 1
             }
         }
     }

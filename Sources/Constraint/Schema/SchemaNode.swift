@@ -93,8 +93,10 @@ struct SchemaNode: Sendable {
         }
     }
 
-    /// JSON pointer of the schema, for messages.
-    var path: String
+    /// Where the schema is in the document.
+    var pointer = Pointer()
+    /// The same as text, for messages.
+    var path: String { pointer.text }
     /// Empty for the schema `false`.
     var types: TypeSet = .all
     var enumeration: Enumeration?
@@ -130,7 +132,7 @@ struct SchemaPlan: Sendable {
 
     /// Allows every value, every object if the document asks for one.
     static func anything(likeRootOf document: SchemaJSON, unenforced: [String]) -> SchemaPlan {
-        var root = SchemaNode(path: "#")
+        var root = SchemaNode()
         if case .object(let members) = document, case .string(let type)? = members["type"],
             type.elementsEqual("object".utf8)
         {
