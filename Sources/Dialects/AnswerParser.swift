@@ -59,11 +59,18 @@ public struct AnswerParser: Sendable {
     ///   - tools: Functions that may be called. Text that looks like a call of another one is content.
     ///   - prompt: The text before the answer; some templates end it with the beginning of the answer.
     ///   - unwrapsFence: Whether the content is JSON, from which to remove a Markdown fence.
-    public init(_ dialect: Dialect, tools: [DeclaredTool], after prompt: String, unwrapsFence: Bool = false) {
+    ///   - readsBareCalls: Whether an answer that is nothing but JSON objects with a tool's name and arguments is calls,
+    ///     whatever the dialect.
+    public init(
+        _ dialect: Dialect, tools: [DeclaredTool], after prompt: String, unwrapsFence: Bool = false,
+        readsBareCalls: Bool = true
+    ) {
         reader =
             dialect.isHarmony
             ? .harmony(HarmonyAnswer(tools: tools, after: prompt))
-            : .marked(MarkedAnswer(dialect, tools: tools, after: prompt, unwrapsFence: unwrapsFence))
+            : .marked(
+                MarkedAnswer(
+                    dialect, tools: tools, after: prompt, unwrapsFence: unwrapsFence, readsBareCalls: readsBareCalls))
     }
 
     /// Parses the next piece of the answer.

@@ -25,7 +25,7 @@ enum ArgumentReader: Sendable {
     }
 }
 
-/// Arguments written as JSON: an object, or a string that contains one.
+/// Arguments written as JSON: an object, or a string that contains one. If the schema asks for a string, it is the string.
 struct JSONArguments: Sendable {
     private enum Form: Sendable { case unknown, value(JSONScanner), text(isEscaped: Bool) }
 
@@ -34,9 +34,13 @@ struct JSONArguments: Sendable {
     /// Whether the text is not valid JSON. The rest up to `close` is passed on unchanged.
     private var isBroken = false
     private let close: [UInt8]
+    private let isString: Bool
 
     /// - Parameter close: Marker that ends the call.
-    init(close: [UInt8]) { self.close = close }
+    init(close: [UInt8], schema: ArgumentSchema) {
+        self.close = close
+        isString = schema.isString
+    }
 
     mutating func read(_ text: inout PendingText) -> [UInt8] {
         var json: [UInt8] = []
@@ -57,7 +61,7 @@ struct JSONArguments: Sendable {
             case .unknown:
                 if isSpace(byte) {
                     text.cursor += 1
-                } else if byte == UInt8(ascii: "\"") {
+                } else if byte == UInt8(ascii: "\""), !isString {
                     form = .text(isEscaped: false)
                     text.cursor += 1
                 } else {

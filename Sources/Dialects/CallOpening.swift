@@ -199,7 +199,7 @@ struct CallOpening: Sendable {
         case .no: return .no
         case .partial: return isLast ? .no : .partial
         case .full(let call):
-            guard names.names.contains(call.name) else { return .no }
+            guard names.contains(call.name[...]) else { return .no }
             found.name = call.name
             found.id = call.id
             found.arguments = call.arguments

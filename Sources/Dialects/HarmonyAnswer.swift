@@ -18,7 +18,7 @@ struct HarmonyAnswer: Sendable {
     private static let ends = ["<|end|>", "<|return|>", "<|call|>", "<|start|>"].map { Array($0.utf8) }
     private static let longestHeader = 512
 
-    private let names: Set<String>
+    private let tools: [String: ArgumentSchema]
     private var text = PendingText()
     private var state = State.header
     private var hasContent = false
@@ -27,7 +27,7 @@ struct HarmonyAnswer: Sendable {
     private let virtual: Int
 
     init(tools: [DeclaredTool], after prompt: String) {
-        names = Set(tools.map(\.name))
+        self.tools = Dictionary(tools.map { ($0.name, $0.parameters) }) { first, _ in first }
         let begin = Array("<|start|>assistant".utf8)
         if let last = Array(prompt.utf8.suffix(1024)).ranges(of: begin).last {
             text.bytes = Array(Array(prompt.utf8.suffix(1024))[last.upperBound...])
@@ -80,9 +80,9 @@ struct HarmonyAnswer: Sendable {
         let recipient = header.firstMatch(of: #/to=([^\s<]+)/#).map { String($0.1) }
         if let recipient, recipient != "assistant", recipient != "user", recipient != "all" {
             let name = recipient.hasPrefix("functions.") ? String(recipient.dropFirst(10)) : recipient
-            if names.contains(name) {
+            if let schema = tools[name] {
                 output.add(.call(name: name, id: nil))
-                state = .arguments(JSONArguments(close: []))
+                state = .arguments(JSONArguments(close: [], schema: schema))
             } else {
                 // Built-in tools that the model knows from training but that were not declared.
                 state = recipient.hasPrefix("functions.") ? .content : .dropped

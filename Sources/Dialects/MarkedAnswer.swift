@@ -6,6 +6,8 @@ struct MarkedAnswer: Sendable {
         /// example in it; if the answer ends, the model forgot to close the reasoning.
         case callInThoughts(searched: Int)
         case content
+        /// At the beginning of an answer that may be calls without markers as a whole.
+        case bareCalls(BareCalls)
         case arguments(ArgumentReader, CallOpening.Found)
         /// After the arguments, in the remainder of the call's object.
         case objectEnd(scanned: JSONTail, CallOpening.Found)
@@ -26,13 +28,18 @@ struct MarkedAnswer: Sendable {
     /// White space held back: part of the text only if more text follows.
     private var space: [UInt8] = []
     private var fence: FenceFilter?
+    /// `nil` if calls without markers are content.
+    private var bareCalls: BareCalls?
     private(set) var contentStart: Int?
 
-    init(_ dialect: Dialect, tools: [DeclaredTool], after prompt: String, unwrapsFence: Bool) {
+    init(
+        _ dialect: Dialect, tools: [DeclaredTool], after prompt: String, unwrapsFence: Bool, readsBareCalls: Bool
+    ) {
         markers = Markers(dialect)
         opening = CallOpening(tools.isEmpty ? [] : dialect.calls, DeclaredNames(tools))
         self.tools = Dictionary(tools.map { ($0.name, $0.parameters) }) { first, _ in first }
         fence = unwrapsFence ? FenceFilter() : nil
+        if readsBareCalls, !unwrapsFence, !tools.isEmpty { bareCalls = BareCalls(DeclaredNames(tools)) }
         // If the prompt ends with a marker, parse it first; its bytes do not count as the answer's.
         if let marker = markers.atEnd(of: prompt) {
             text.bytes = marker
@@ -68,6 +75,7 @@ struct MarkedAnswer: Sendable {
         defer {
             let held = text.bytes.count - text.cursor
             rescanCount = held > 1024 ? text.bytes.count + held / 4 : 0
+            if case .bareCalls = state { rescanCount = 0 }
         }
         var isMoving = true
         while isMoving {
@@ -75,6 +83,7 @@ struct MarkedAnswer: Sendable {
             case .thoughts: isMoving = thoughts(isLast, &output)
             case .callInThoughts(let searched): isMoving = callInThoughts(searched, isLast, &output)
             case .content: isMoving = content(isLast, &output)
+            case .bareCalls(let reader): isMoving = bareCalls(reader, isLast, &output)
             case .arguments(let reader, let found): isMoving = arguments(reader, found, isLast, &output)
             case .objectEnd(let tail, let found): isMoving = objectEnd(tail, found, isLast, &output)
             case .afterCall(let syntax, let isInArray): isMoving = afterCall(syntax, isInArray, isLast, &output)
@@ -193,6 +202,13 @@ struct MarkedAnswer: Sendable {
             }
             switch special(at: place, isLast) {
             case .no:
+                if isAtStart, let bareCalls, BareCalls.mayBegin(with: byte) {
+                    take(spaceUpTo: place, &output)
+                    text.cursor = place
+                    state = .bareCalls(bareCalls)
+                    self.bareCalls = nil
+                    return true
+                }
                 if isAtStart, !isSpace(byte) { isAtStart = false }
                 place += 1
             case .partial:
@@ -313,6 +329,32 @@ struct MarkedAnswer: Sendable {
 
     // MARK: Calls
 
+    private mutating func bareCalls(_ reader: BareCalls, _ isLast: Bool, _ output: inout DeltaList) -> Bool {
+        var reader = reader
+        switch reader.read(text.rest, isLast: isLast) {
+        case .partial:
+            state = .bareCalls(reader)
+            return false
+        case .no:
+            state = .content
+            return true
+        case .full(let calls):
+            for call in calls {
+                let name = String(decoding: call.name, as: UTF8.self)
+                output.add(.call(name: name, id: call.id.map { String(decoding: $0, as: UTF8.self) }))
+                let range = (text.cursor + call.arguments.lowerBound)..<(text.cursor + call.arguments.upperBound)
+                var arguments = PendingText(bytes: Array(text.bytes[range]))
+                var reader = JSONArguments(close: [], schema: tools[name] ?? ArgumentSchema())
+                output.arguments(reader.read(&arguments))
+                output.add(.callEnd(id: nil))
+            }
+            (space, isAtStart, trimsContent) = ([], false, true)
+            text.cursor = text.bytes.count
+            state = .content
+            return false
+        }
+    }
+
     private mutating func begin(_ found: CallOpening.Found, _ output: inout DeltaList) {
         space = []
         isAtStart = false
@@ -387,6 +429,12 @@ struct MarkedAnswer: Sendable {
             }
         }
         if isPartial { return false }
+        // A marker that the end of the answer cuts off, of this call or of another.
+        let openers = (syntax.open + syntax.each).compactMap(\.bytes) + syntax.body.texts.map { Array($0.utf8) }
+        if isLast, (closers + openers).contains(where: { $0.starts(with: text.bytes[place...]) }) {
+            text.cursor = text.bytes.count
+            return false
+        }
         state = .content
         trimsContent = true
         return true

@@ -38,7 +38,7 @@ struct Markers: Sendable {
     func reader(_ syntax: CallSyntax, _ all: [CallSyntax], schema: ArgumentSchema) -> ArgumentReader {
         let ends = (syntax.eachClose + syntax.close).compactMap(\.bytes)
         switch syntax.body {
-        case .object, .header(_, .json): return .json(JSONArguments(close: ends.first ?? []))
+        case .object, .header(_, .json): return .json(JSONArguments(close: ends.first ?? [], schema: schema))
         case .pythonic: return .notation(.pythonArguments)
         case .header(_, .quoted(let quote)):
             return .notation(Notation(quotes: [Array(quote.utf8)], hasEscapes: false))

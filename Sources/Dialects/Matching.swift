@@ -67,12 +67,35 @@ struct CallHeader: Sendable, Equatable {
     var end: Int
 }
 
-/// The names that calls may have, longest first, so that the longer of two matching names is used.
+/// The names that calls may have. There may be thousands, and every call is looked up.
 struct DeclaredNames: Sendable {
-    let names: [[UInt8]]
+    private let names: Set<ArraySlice<UInt8>>
+    /// By their bytes.
+    private let sorted: [ArraySlice<UInt8>]
+    /// The lengths that occur, longest first, so that the longer of two matching names is used.
+    let lengths: [Int]
 
-    init(_ tools: [DeclaredTool]) {
-        names = Set(tools.map { Array($0.name.utf8) }).filter { !$0.isEmpty }.sorted { $0.count > $1.count }
+    init(_ tools: [DeclaredTool]) { self.init(tools.map(\.name)) }
+
+    init(_ list: [String]) {
+        names = Set(list.map { Array($0.utf8)[...] }.filter { !$0.isEmpty })
+        sorted = names.sorted { $0.lexicographicallyPrecedes($1) }
+        lengths = Set(names.map(\.count)).sorted(by: >)
+    }
+
+    func contains(_ name: ArraySlice<UInt8>) -> Bool { names.contains(name) }
+
+    /// Whether a name begins with `text` and is longer.
+    func hasLonger(than text: ArraySlice<UInt8>) -> Bool {
+        guard text.count < lengths.first ?? 0 else { return false }
+        var (low, high) = (0, sorted.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if sorted[middle].lexicographicallyPrecedes(text) { low = middle + 1 } else { high = middle }
+        }
+        // The text itself, if it is a name, comes first among those that begin with it.
+        if low < sorted.count, sorted[low].count == text.count { low += 1 }
+        return low < sorted.count && sorted[low].starts(with: text)
     }
 }
 
@@ -111,19 +134,22 @@ extension PendingText {
             header.numberEnd = end
             return match(rest, at: end, header, names, isLast: isLast, following: following)
         case .name:
-            let candidates = header.name.map { [$0] } ?? names.names
-            for name in candidates {
+            header.nameStart = header.nameStart ?? place
+            if let name = header.name {
                 switch match(name, at: place, isLast: isLast) {
-                case .no: continue
+                case .no: return .no
                 case .partial: return .partial
-                case .full(let end):
-                    var header = header
-                    header.nameStart = header.nameStart ?? place
-                    header.name = name
-                    let result = match(rest, at: end, header, names, isLast: isLast, following: following)
-                    if case .no = result { continue }
-                    return result
+                case .full(let end): return match(rest, at: end, header, names, isLast: isLast, following: following)
                 }
+            }
+            if !isLast, names.hasLonger(than: bytes[place...]) { return .partial }
+            for length in names.lengths where length <= bytes.count - place {
+                let end = place + length
+                guard names.contains(bytes[place..<end]) else { continue }
+                header.name = Array(bytes[place..<end])
+                let result = match(rest, at: end, header, names, isLast: isLast, following: following)
+                if case .no = result { continue }
+                return result
             }
             return .no
         case .id:
@@ -140,7 +166,9 @@ extension PendingText {
     }
 
     func match(_ parts: ArraySlice<MarkerPart>, at place: Int, isLast: Bool) -> Match<Int> {
-        let result = match(parts, at: place, CallHeader(end: -1), DeclaredNames([]), isLast: isLast) { .full($1) }
+        let result = match(parts, at: place, CallHeader(end: -1), DeclaredNames([String]()), isLast: isLast) {
+            .full($1)
+        }
         return switch result {
         case .no: .no
         case .partial: .partial

@@ -163,6 +163,10 @@ struct TaggedArguments: Sendable {
                 break search
             }
         }
+        if isLast, found == nil, let cut = cutClose(text, key) {
+            place = cut
+            found = (cut, text.bytes.count)
+        }
         let value = text.bytes[text.cursor..<place]
         if isString {
             if !hasOpenedString { json.append(UInt8(ascii: "\"")) }
@@ -207,6 +211,18 @@ struct TaggedArguments: Sendable {
         }
     }
 
+    /// The place of a closing tag that the end of the answer cuts off.
+    private func cutClose(_ text: PendingText, _ key: [UInt8]) -> Int? {
+        let close = (isCDATA ? Array("]]>".utf8) : []) + tags.close(of: key)
+        let start = max(text.cursor, text.bytes.count - close.count)
+        // A single byte may well be the value's.
+        guard start < text.bytes.count - 1,
+            let place = (start..<(text.bytes.count - 1)).first(where: { close.starts(with: text.bytes[$0...]) })
+        else { return nil }
+        let before = text.bytes[text.cursor..<place]
+        return before.reversed().starts(with: tags.afterValue.reversed()) ? place - tags.afterValue.count : place
+    }
+
     private func followed(_ text: PendingText, _ end: Int, _ isLast: Bool) -> Match<Int> {
         let place = text.afterSpace(end)
         guard place < text.bytes.count else { return isLast ? .full(end) : .partial }
@@ -219,6 +235,10 @@ struct TaggedArguments: Sendable {
             }
         }
         if ends.isEmpty { return .full(end) }
+        // What follows is cut off by the end of the answer.
+        if isLast, ([tags.keyOpen] + ends).contains(where: { $0.starts(with: text.bytes[place...]) }) {
+            return .full(end)
+        }
         return isPartial ? .partial : .no
     }
 }

@@ -49,6 +49,11 @@ struct Options: Sendable {
                 "LoRA adapter (GGUF file or PEFT folder) and its scale (default: 1); needs exactly one --model; repeatable"
         ),
         Option(
+            "--no-bare-calls",
+            help:
+                "answers that are nothing but JSON with a tool's name and arguments are text (default: tool calls)"
+        ),
+        Option(
             "--request-timeout", value: "SECONDS", help: "maximum duration of an answer (default 3600)"),
         Option(
             "--state-file", value: "FILE", help: "file for stored responses, to keep them across restarts"),
@@ -105,6 +110,8 @@ struct Options: Sendable {
     /// Draft model of the server's only model.
     var draftModel: URL?
     var adapters: [LocalModel.AdapterFile]
+    /// Whether calls are read that lack the model's markers.
+    var readsBareCalls: Bool
     var requestTimeout: Duration
     /// File of the stored responses.
     var stateFile: String?
@@ -135,6 +142,7 @@ struct Options: Sendable {
         cacheFormat = try arguments.choice("--cache-type") ?? .f16
         quantization = arguments.string("--quantize")
         expertsOnDisk = arguments.has("--experts-on-disk")
+        readsBareCalls = !arguments.has("--no-bare-calls")
         draftModel = arguments.string("--draft").map { URL(fileURLWithPath: $0) }
         guard draftModel == nil || (models.files.count == 1 && models.directory == nil) else {
             throw UsageError("--draft needs exactly one --model")

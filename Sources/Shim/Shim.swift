@@ -52,7 +52,7 @@ enum Shim {
             models: models, requestTimeout: options.requestTimeout, clients: clients, upstream: upstream,
             guardrail: options.guardrail, seesImages: options.imageEncoder != nil,
             imageFetcher: options.allowsImageURLs ? ImageFetcher() : nil,
-            refusesHostedTools: options.refusesHostedTools,
+            refusesHostedTools: options.refusesHostedTools, readsBareCalls: options.readsBareCalls,
             responses: try ResponseStore(file: options.stateFile))
         for file in access.secretFiles where APIKeys.isReadableByAll(file) {
             complain("warning: \(file) is readable by every user of this machine; run chmod o-r")

@@ -61,6 +61,54 @@ import Tokenizer
         #expect(tagged.calls == [.init(name: "weather", arguments: #"{"city":"Yo"#)])
     }
 
+    @Test(arguments: [
+        (SampleTemplate.object, "<tool_call>\n{\"name\": \"weather\", \"arguments\": {}}\n</tool_call>", 15),
+        (SampleTemplate.tagged, "<tool_call>\n<function=weather>\n</function>\n</tool_call>", 14),
+        (
+            SampleTemplate.tagged,
+            "<tool_call>\n<function=weather>\n<parameter=city>\nYo\n</parameter>\n</function>\n</tool_call>", 35
+        ),
+        (
+            SampleTemplate.object,
+            "<tool_call>\n{\"name\": \"weather\", \"arguments\": {}}\n</tool_call>\n<tool_call>", 26
+        ),
+        (SampleTemplate.tagged, "<tool_call>\n<function=weather>\n<parameter=days>\n1\n</parameter>\n<parameter=", 23),
+    ])
+    func `a marker that the token limit cuts off is not content`(source: String, text: String, count: Int) throws {
+        let parser = try parser(source)
+        let whole = read(text, parser)
+        for cut in 1..<count {
+            let message = read(String(text.dropLast(cut)), parser)
+            #expect(message.content == "", "without the last \(cut)")
+            #expect(message.calls.map(\.name) == ["weather"], "without the last \(cut)")
+            let arguments = try #require(message.calls.first?.arguments)
+            #expect(isSameJSON(arguments, whole.calls[0].arguments), "\(arguments), without the last \(cut)")
+        }
+    }
+
+    @Test(arguments: [SampleTemplate.object, SampleTemplate.header, harmony])
+    func `arguments that are a string by their schema are JSON`(source: String) throws {
+        let tool = DeclaredTool(name: "say", parameters: ArgumentSchema(.object(["type": .string("string")])))
+        let texts = [
+            SampleTemplate.object: #"<tool_call>{"name": "say", "arguments": "a \"b\""}</tool_call>"#,
+            SampleTemplate.header: #"<|call_begin|>functions.say:0<|args|>"a \"b\""<|call_end|>"#,
+            Self.harmony: #"<|channel|>commentary to=functions.say<|message|>"a \"b\""<|call|>"#,
+        ]
+        let parser = AnswerParser(try dialect(source), tools: [tool], after: "")
+        let calls = read(try #require(texts[source]), parser).calls
+        #expect(calls.map(\.arguments) == [#""a \"b\"""#])
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `a long list of calls is read in linear time`() throws {
+        let tools = (0..<500).map { DeclaredTool(name: "mcp__server__tool_\($0)") }
+        let calls = (0..<2_000).map { "mcp__server__tool_\($0 % 500)(a=\($0))" }.joined(separator: ", ")
+        for text in [[calls], calls.map { String($0) }] {
+            let parser = AnswerParser(try dialect(SampleTemplate.pythonic), tools: tools, after: "")
+            let found = message(["<|tool_call_start|>["] + text + ["]<|tool_call_end|>"], parser).calls
+            #expect(found.count == 2_000)
+        }
+    }
+
     @Test func `the name may come after the arguments`() throws {
         let text = "<tool_call>{\"arguments\": {\"days\": 2}, \"name\": \"weather\"}</tool_call>Done."
         let message = read(text, try parser(SampleTemplate.object))

@@ -55,6 +55,31 @@ let toolDialect: Dialect = {
         #expect(function(call) == ["name": "weather", "arguments": #"{"city": "York"}"#])
     }
 
+    private static let bare = "```json\n{\"name\": \"weather\", \"arguments\": {\"city\": \"York\"}}\n```"
+
+    @Test func `a call without the model's markers is a tool call, also streamed`() async throws {
+        let answer = await router(engine([Self.bare])).chat(Self.tools)
+        #expect(answer.choice["finish_reason"] as? String == "tool_calls")
+        #expect(answer.message["content"] is NSNull)
+        #expect(function(calls(answer).first ?? [:]) == ["name": "weather", "arguments": #"{"city": "York"}"#])
+        let stream = try await router(engine(Self.bare.map(String.init))).stream(
+            chatBody(Self.tools + #", "stream": true"#))
+        let deltas = stream.choices.compactMap { $0["delta"] as? [String: Any] }
+        #expect(deltas.allSatisfy { ($0["content"] as? String ?? "").isEmpty })
+        #expect(deltas.contains { $0["tool_calls"] != nil })
+    }
+
+    @Test func `it is content where JSON is asked for, where no tool is offered, and where an option says so`() async {
+        for fields in [Self.tools + #", "response_format": {"type": "json_object"}"#, ""] {
+            let answer = await router(engine([Self.bare])).chat(fields)
+            #expect(answer.message["content"] as? String == Self.bare)
+            #expect(answer.choice["finish_reason"] as? String == "stop")
+        }
+        var services = router(engine([Self.bare]))
+        services.readsBareCalls = false
+        #expect(await services.chat(Self.tools).message["content"] as? String == Self.bare)
+    }
+
     @Test func `content before calls is kept, and calls are counted`() async {
         let answer = await router(engine(["Let me see. ", Self.call, Self.second])).chat(Self.tools)
         #expect(answer.message["content"] as? String == "Let me see.")

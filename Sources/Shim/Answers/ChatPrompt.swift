@@ -46,7 +46,9 @@ extension LanguageModel {
         for (key, value) in prepared.variables.entries { form.variables[key] = value }
         let text = try rendered(prepared.messages.map { $0.quoted(for: tokenizer) }, form)
         let isCallable = tools?.areCallable == true
-        var parser = AnswerParser(dialect, tools: isCallable ? tools?.declared ?? [] : [], after: text)
+        var parser = AnswerParser(
+            dialect, tools: isCallable ? tools?.declared ?? [] : [], after: text,
+            readsBareCalls: tools?.readsBareCalls == true)
         let beginning = try healed(tools?.forcedBeginning(dialect, after: text) ?? "", after: text)
         let begun = parser.read(beginning)
         return ChatPrompt(

@@ -21,6 +21,7 @@ func chatEvents(
 ) async throws -> ProgressStream<ChatEncoder> {
     let body = try await services.fetchingImages(of: body, context).validated(seesImages: services.seesImages)
     let tools = try OfferedTools(body)
+        .readingBareCalls(services.readsBareCalls, in: body.generation.requestedFormat())
     let form = ChatForm(
         variables: try TemplateObject(
             templateArguments: body.chatTemplateKwargs, reasoningEffort: body.reasoningEffort),

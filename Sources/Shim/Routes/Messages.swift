@@ -12,6 +12,7 @@ import Wire
         let request = try JSON.decode(MessagesRequest.self, from: context.request.body)
         let body = try await services.fetchingImages(of: request, context).validated(seesImages: services.seesImages)
         let tools = try OfferedTools(body)
+            .readingBareCalls(services.readsBareCalls, in: body.requestedFormat())
         context.trace.engine = .local
         let events = answers(to: context, services, promptField: "messages") {
             try await beginMessage(body, tools, context, services)

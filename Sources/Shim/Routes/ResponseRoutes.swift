@@ -12,6 +12,7 @@ import Wire
             try conversation(before: body.previousResponseID, services.responses)
             + body.input.messages.map { ChatMessage($0) }
         let tools = try OfferedTools(body, refusesHosted: services.refusesHostedTools)
+            .readingBareCalls(services.readsBareCalls, in: body.requestedFormat())
         context.trace.note = body.leftOut(tools)
         let events = answers(to: context, services, promptField: "input") {
             try await beginResponse(body, tools, conversation, context, services)

@@ -21,6 +21,8 @@ struct Services: Sendable {
     var imageFetcher: ImageFetcher?
     /// Whether responses requests with tools that OpenAI's API runs itself are refused; else these are left out.
     var refusesHostedTools = false
+    /// Whether an answer that is nothing but JSON with a tool's name and arguments is a call.
+    var readsBareCalls = true
     let metrics = Metrics()
     var responses = ResponseStore()
     let latestRequests = LatestRequests()

@@ -39,6 +39,8 @@ struct OfferedTools: Sendable {
         var namespace: String
         var name: String
     }
+    /// Whether an answer that is nothing but JSON may be calls.
+    private(set) var readsBareCalls = true
 
     /// The tools that may be called, with the schemas of their arguments.
     var callable: [CallableTool] {
@@ -60,6 +62,13 @@ struct OfferedTools: Sendable {
     var areCallable: Bool { choice != .none && !declared.isEmpty }
 
     private init() {}
+
+    /// The same tools. Where the answer has a format, JSON is the answer.
+    func readingBareCalls(_ readsBareCalls: Bool, in format: RequestedFormat?) -> OfferedTools {
+        var tools = self
+        tools.readsBareCalls = readsBareCalls && format == nil
+        return tools
+    }
 
     /// The tools of a validated chat.
     init(_ body: ChatCompletionRequest) throws(APIError) {

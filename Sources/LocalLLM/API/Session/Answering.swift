@@ -91,7 +91,8 @@ struct Answering {
         _ format: Transcript.ResponseFormat?, _ tools: SessionTools, _ images: [String: ModelImage],
         _ show: (String, String) -> Void
     ) async throws -> AnswerMessage {
-        var window = ConversationWindow(session.transcript, for: session.model.useCase, tools: tools, images: images)
+        var window = ConversationWindow(
+            session.transcript, for: session.model.useCase, tools: tools, images: images, readsBareCalls: format == nil)
         var prompt = try await fit(&window, answered: 0)
         var text = AnswerText(try model.answerDecoder, prompt.parser, session.model.guardrails)
         var sampling = SamplingOptions(options)

@@ -15,11 +15,14 @@ struct ConversationWindow: Sendable {
     private let tools: SessionTools
     /// The images of the transcript, by the ids of their segments.
     private let images: [String: ModelImage]
+    private let readsBareCalls: Bool
 
+    /// - Parameter readsBareCalls: Whether an answer that is nothing but JSON may be calls: not where JSON is asked for.
     init(
         _ transcript: Transcript, for useCase: SystemLanguageModel.UseCase = .general, tools: SessionTools = .none,
-        images: [String: ModelImage] = [:]
+        images: [String: ModelImage] = [:], readsBareCalls: Bool = true
     ) {
+        self.readsBareCalls = readsBareCalls
         self.useCase = useCase
         self.tools = tools
         self.images = images
@@ -66,7 +69,8 @@ struct ConversationWindow: Sendable {
         }
         return Rendered(
             prompt: try model.prompt(ofQuoted: text, images: shown), text: text,
-            parser: AnswerParser(model.dialect, tools: tools.declared, after: text))
+            parser: AnswerParser(
+                model.dialect, tools: tools.declared, after: text, readsBareCalls: readsBareCalls))
     }
 
     var hasImages: Bool {
