@@ -1,5 +1,6 @@
 import LocalLLM
 import Template
+import Tokenizer
 import Wire
 
 extension SamplingOptions {
@@ -34,6 +35,13 @@ extension SamplingOptions {
             maximumTokens: maximumTokens.map { Int(min($0, 1 << 30)) },
             stop: request.stop?.elements ?? [],
             topLogprobs: topLogprobs)
+        if let tokenizer = try? model.tokenizer {
+            for (text, bias) in request.logitBiasByText {
+                for token in tokenizer.encode(text, addSpecial: false, parseSpecial: false) {
+                    logitBias[token, default: 0] += bias
+                }
+            }
+        }
         try add(samplers, vocabulary: vocabulary)
         let adapters = model.adapters.count
         if let index = samplers.lora?.firstIndex(where: { $0.id.value >= adapters }) {

@@ -97,6 +97,7 @@ extension GenerationFields {
         add("json_schema", try schema(jsonSchema))
         add("guided_json", try schema(guidedJSON))
         add("guided_regex", text(guidedRegex).map { .regex($0) })
+        add("regex", text(regex).map { .regex($0) })
         add("guided_choice", guidedChoice.map { .choice($0) })
         add("guided_grammar", text(guidedGrammar).map { .grammar($0) })
         if let outputs = structuredOutputs {

@@ -28,6 +28,10 @@ extension ChatFields {
             addGenerationPrompt: addGenerationPrompt, continueFinalMessage: continueFinalMessage, messages)
         try checkReasoningEffort("reasoning_effort", reasoningEffort)
         try prediction?.validate()
+        if let format = reasoningFormat, !["none", "auto", "deepseek"].contains(format) {
+            throw .invalid("reasoning_format", "expected none, auto or deepseek, found \"\(format)\"")
+        }
+        if parseToolCalls == false { throw .unsupported("parse_tool_calls", "leaving tool calls in the content is") }
         if let search = webSearchOptions, search != .null { throw .unsupported("web_search_options", "web search is") }
     }
 }

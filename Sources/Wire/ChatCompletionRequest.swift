@@ -36,8 +36,15 @@ public struct ChatFields: Codable, Sendable {
     public var addGenerationPrompt: Bool?
     /// Whether the answer continues the last message instead of starting a new one.
     public var continueFinalMessage: Bool?
+    /// Whether the answer includes its reasoning. Absent: yes.
+    public var includeReasoning: Bool?
     /// Used instead of the model's own chat template.
     public var chatTemplate: String?
+    // llama.cpp's extensions:
+    /// `none` leaves reasoning in the content, with its markers. Absent, `auto` and `deepseek`: it is separate.
+    public var reasoningFormat: String?
+    /// Whether tool calls are separate from the content. Absent: yes.
+    public var parseToolCalls: Bool?
 
     /// A request with defaults for all other fields.
     public init(model: String?, messages: [RequestMessage]) {
@@ -66,6 +73,9 @@ public struct ChatFields: Codable, Sendable {
         case webSearchOptions = "web_search_options"
         case addGenerationPrompt = "add_generation_prompt"
         case continueFinalMessage = "continue_final_message"
+        case includeReasoning = "include_reasoning"
+        case reasoningFormat = "reasoning_format"
+        case parseToolCalls = "parse_tool_calls"
         case chatTemplate = "chat_template"
     }
 }

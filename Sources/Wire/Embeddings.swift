@@ -12,10 +12,13 @@ public struct EmbeddingRequest: Codable, Sendable {
     public var dimensions: WholeNumber?
     /// `mean`, `cls` or `last`, an extension: how the tokens' hidden states are pooled into one vector.
     public var pooling: String?
+    /// Number of leading tokens of each input to embed, -1: as many as the context has room for. vLLM's extension.
+    public var truncatePromptTokens: WholeNumber?
 
     enum CodingKeys: String, CodingKey {
         case model, input, dimensions, pooling
         case encodingFormat = "encoding_format"
+        case truncatePromptTokens = "truncate_prompt_tokens"
     }
 
     /// Checks what `Decodable` cannot. Errors name fields as the client spelled them.
@@ -27,6 +30,7 @@ public struct EmbeddingRequest: Codable, Sendable {
             switch input {
             case .texts(let texts): texts.firstIndex(of: "")
             case .tokens(let lists): lists.firstIndex(of: [])
+            case .mixed(let inputs): inputs.firstIndex(of: [])
             }
         if let empty {
             throw .invalid(input.count == 1 ? "input" : "input[\(empty)]", "must not be empty")
@@ -35,6 +39,10 @@ public struct EmbeddingRequest: Codable, Sendable {
             throw .invalid("encoding_format", "expected float or base64, found \"\(encodingFormat)\"")
         }
         try checkRange("dimensions", dimensions, 1...Int64.max)
+        try checkRange("truncate_prompt_tokens", truncatePromptTokens, -1...Int64.max)
+        if truncatePromptTokens?.value == 0 {
+            throw .invalid("truncate_prompt_tokens", "must be -1 or at least 1, got 0")
+        }
         return self
     }
 

@@ -14,6 +14,9 @@ extension GenerationFields {
         }
     }
 
+    /// `logit_bias` of a validated request, by text: for all tokens of the text.
+    public var logitBiasByText: [String: Double] { (logitBias?.byToken ?? [:]).filter { !LogitBias.isID($0.key) } }
+
     /// Checks what `Decodable` cannot. Errors name fields as the client spelled them.
     func validate() throws(APIError) {
         try checkRange("temperature", temperature, 0...2)
@@ -27,8 +30,9 @@ extension GenerationFields {
         if let topK, topK.value < -1 { throw .invalid("top_k", "must be -1 or more, got \(topK.value)") }
         try checkRange("n", n, 1...Self.maximumChoices)
         for (key, bias) in logitBias?.byToken ?? [:] {
-            guard let id = Int32(key), id >= 0 else {
-                throw .invalid("logit_bias", "expected token ids as keys, found \"\(key)\"")
+            let isValid = LogitBias.isID(key) ? (Int32(key) ?? -1) >= 0 : !key.isEmpty
+            guard isValid else {
+                throw .invalid("logit_bias", "expected token ids or texts as keys, found \"\(key)\"")
             }
             try checkRange("logit_bias.\(key)", bias, -100...100)
         }

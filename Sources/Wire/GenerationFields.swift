@@ -12,7 +12,7 @@ public struct GenerationFields: Codable, Sendable {
     public var frequencyPenalty: Double?
     /// Seed of the first choice; each further choice adds 1.
     public var seed: WholeNumber?
-    /// Keys are token ids in decimal, values -100...100.
+    /// Keys are token ids in decimal or texts, values -100...100.
     public var logitBias: LogitBias?
     /// One string or up to 64. OpenAI's limit is four; editors send more.
     public var stop: OneOrMany<String>?
@@ -32,7 +32,7 @@ public struct GenerationFields: Codable, Sendable {
     /// Same as `repeatPenalty`, under the name of vLLM and others.
     public var repetitionPenalty: Double?
 
-    // Output format, see `requestedFormat`: OpenAI's field, then llama.cpp's, then vLLM's.
+    // Output format, see `requestedFormat`: OpenAI's field, then llama.cpp's, vLLM's and that of outlines.
     public var responseFormat: ResponseFormat?
     public var grammar: String?
     public var jsonSchema: RawJSON?
@@ -41,6 +41,7 @@ public struct GenerationFields: Codable, Sendable {
     public var guidedChoice: [String]?
     public var guidedGrammar: String?
     public var structuredOutputs: StructuredOutputs?
+    public var regex: String?
     /// Tools that the model may call, in chats and responses.
     public var tools: RawJSON?
     public var toolChoice: JSONValue?
@@ -58,7 +59,7 @@ public struct GenerationFields: Codable, Sendable {
     }
 
     enum CodingKeys: String, CodingKey {
-        case temperature, seed, stop, stream, n, grammar, tools
+        case temperature, seed, stop, stream, n, grammar, tools, regex
         case jsonSchema = "json_schema"
         case guidedJSON = "guided_json"
         case guidedRegex = "guided_regex"

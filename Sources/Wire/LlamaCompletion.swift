@@ -10,6 +10,8 @@ public struct LlamaCompletionFields: Codable, Sendable {
     /// Number of most likely tokens to report at each position.
     public var nProbs: WholeNumber?
     public var returnTokens: Bool?
+    /// Paths of the fields to return, such as `generation_settings/n_predict`. Absent or empty: all.
+    public var responseFields: [String]?
     /// Text before and after the gap, for `/infill`.
     public var inputPrefix: String?
     public var inputSuffix: String?
@@ -25,6 +27,7 @@ public struct LlamaCompletionFields: Codable, Sendable {
         case model, prompt
         case nProbs = "n_probs"
         case returnTokens = "return_tokens"
+        case responseFields = "response_fields"
         case inputPrefix = "input_prefix"
         case inputSuffix = "input_suffix"
         case inputExtra = "input_extra"
@@ -38,6 +41,9 @@ extension GenerationRequest<LlamaCompletionFields> {
         try samplers.checkNoThinkingBudget()
         guard generation.choices == 1 else { throw .unsupported("n", "more than one completion is") }
         try checkRange("n_probs", fields.nProbs, 0...100)
+        if let count = fields.responseFields?.count, count > 64 {
+            throw .invalid("response_fields", "at most 64 are allowed, got \(count)")
+        }
         if !fillsIn, fields.prompt == nil { throw .init(missing: "prompt") }
         if fillsIn, fields.inputPrefix == nil { throw .init(missing: "input_prefix") }
         if fillsIn, fields.inputSuffix == nil { throw .init(missing: "input_suffix") }

@@ -1,28 +1,46 @@
 /// Biases added to the logits of single tokens: OpenAI's object by token id, or llama.cpp's list of pairs of token id
-/// and bias, where `false` forbids the token (-100).
+/// and bias, where `false` forbids the token (-100). In place of an id, llama.cpp also takes a text, for all its tokens.
 public struct LogitBias: Codable, Sendable, Equatable {
-    /// Biases by token id in decimal.
+    /// Biases by token id in decimal, or by text.
     public var byToken: [String: Double]
+
+    /// A number, or false for -100.
+    private struct Bias: Decodable {
+        let value: Double
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            guard let allowed = try? container.decode(Bool.self) else {
+                value = try container.decode(Double.self)
+                return
+            }
+            guard !allowed else {
+                throw DecodingError.dataCorruptedError(
+                    in: container, debugDescription: "expected a number or false as a bias, found true")
+            }
+            value = -100
+        }
+    }
 
     public init(from decoder: any Decoder) throws {
         guard var pairs = try? decoder.unkeyedContainer() else {
-            byToken = try [String: Double](from: decoder)
+            byToken = try [String: Bias](from: decoder).mapValues(\.value)
             return
         }
         byToken = [:]
         while !pairs.isAtEnd {
             var pair = try pairs.nestedUnkeyedContainer()
-            let id = try pair.decode(WholeNumber.self).value
-            if let allowed = try? pair.decode(Bool.self) {
-                guard !allowed else {
-                    throw DecodingError.dataCorruptedError(
-                        in: pairs, debugDescription: "expected a number or false as a bias, found true")
-                }
-                byToken["\(id)"] = -100
-            } else {
-                byToken["\(id)"] = try pair.decode(Double.self)
+            switch try pair.decode(TextInput.Piece.self) {
+            case .text(let text): byToken[text] = try pair.decode(Bias.self).value
+            case .token(let id): byToken["\(id)"] = try pair.decode(Bias.self).value
             }
         }
+    }
+
+    /// Whether a key is meant as a token id.
+    static func isID(_ key: String) -> Bool {
+        let digits = key.hasPrefix("-") ? key.dropFirst() : key[...]
+        return !digits.isEmpty && digits.utf8.allSatisfy { (0x30...0x39).contains($0) }
     }
 
     public func encode(to encoder: any Encoder) throws { try byToken.encode(to: encoder) }

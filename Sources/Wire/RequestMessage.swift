@@ -23,6 +23,7 @@ public struct RequestMessage: Codable, Sendable {
 
     // Decoded only to be refused.
     public var audio: JSONValue?
+    public var images: JSONValue?
 
     public init(role: String, content: MessageContent?, reasoningContent: String? = nil) {
         self.role = role
@@ -31,7 +32,7 @@ public struct RequestMessage: Codable, Sendable {
     }
 
     enum CodingKeys: String, CodingKey {
-        case role, content, name, refusal, reasoning, audio
+        case role, content, name, refusal, reasoning, audio, images
         case reasoningContent = "reasoning_content"
         case toolCalls = "tool_calls"
         case functionCall = "function_call"
@@ -192,6 +193,11 @@ extension RequestMessage {
     fileprivate func validate(at path: String, _ seesImages: Bool) throws(APIError) {
         try validateCalls(at: path)
         if let audio, audio != .null { throw .unsupported("\(path).audio", "audio is") }
+        // Ollama's form.
+        if let images, !images.isEmpty {
+            throw .unsupported(
+                "\(path).images", "images beside the content, instead of in parts of type image_url, are")
+        }
         switch role {
         case "system", "developer", "user", "assistant": break
         case "tool": if toolCallID == nil { throw .init(missing: "\(path).tool_call_id") }

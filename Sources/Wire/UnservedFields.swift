@@ -13,7 +13,7 @@ struct UnservedFields: Decodable, Sendable {
         // llama.cpp
         ("min_keep", [.number(0), .number(1)]), ("adaptive_target", [.number(-1)]),
         ("n_indent", [.number(0)]), ("grammar_lazy", []), ("grammar_triggers", []),
-        ("t_max_predict_ms", [.number(0), .number(-1)]), ("post_sampling_probs", []), ("response_fields", []),
+        ("t_max_predict_ms", [.number(0), .number(-1)]), ("post_sampling_probs", []),
         ("image_data", []), ("n_cache_reuse", [.number(0)]),
         ("samplers", [.array(defaultOrder), .string("edskypmxt")]),
     ]

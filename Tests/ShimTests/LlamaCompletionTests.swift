@@ -68,7 +68,7 @@ import Wire
     @Test(arguments: [
         ("/completion", "", "prompt"),
         ("/completion", #""prompt": "x", "lora": [{"id": 0, "scale": 1}]"#, "lora[0].id"),
-        ("/completion", #""prompt": "x", "n": 2"#, "n"), ("/completion", #""prompt": [1, "x"]"#, "prompt[1]"),
+        ("/completion", #""prompt": "x", "n": 2"#, "n"), ("/completion", #""prompt": ["x", 999]"#, "prompt[1]"),
         ("/infill", #""input_suffix": "x""#, "input_prefix"), ("/infill", #""input_prefix": "x""#, "input_suffix"),
     ])
     func `what is missing or not served is named`(_ path: String, _ fields: String, _ param: String) async {

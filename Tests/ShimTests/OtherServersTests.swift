@@ -74,4 +74,75 @@ import Wire
         let read = ChatMessage(try JSON.decode(RequestMessage.self, from: Array(message.utf8)))
         #expect(read.toolCalls == [.init(id: "c", name: "f", arguments: "{}")])
     }
+
+    @Test func `prompts may mix texts and ids, and a bias may name a text`() async throws {
+        let engine = ScriptedLanguageModel()
+        let router = router(engine)
+        let body =
+            #"{"prompt": [68, "AB", 69], "n_predict": 3, "logit_bias": [["AB", -2], [68, 1], ["\u00e9", false]]}"#
+        let answer = await router.answer("POST", "/completion", body)
+        #expect(answer.status == 200 && answer.json["prompt"] as? String == "AABB")
+        let asked = engine.asked.withLock { $0[0] }
+        #expect(asked.tokens == [68, 68, 69, 69])
+        #expect(asked.options.logitBias == [68: -1, 69: -2, 198: -100, 172: -100])
+        let several = await router.answer("POST", "/completion", #"{"prompt": [{"prompt_string": "A"}, [68, "B"]]}"#)
+        #expect(several.status == 200)
+        #expect(engine.asked.withLock { Set($0.dropFirst().map(\.tokens)) } == [[68], [68, 69]])
+        #expect(await router.complete(#""prompt": ["A", 69], "logit_bias": {"A": 5}"#).status == 200)
+        #expect(engine.asked.withLock { $0.last?.options.logitBias } == [68: 5])
+    }
+
+    @Test func `an empty prompt has an empty answer`() async {
+        let engine = ScriptedLanguageModel()
+        let answer = await router(engine).answer("POST", "/completion", #"{"prompt": ""}"#)
+        #expect(answer.status == 200 && answer.json["content"] as? String == "")
+        #expect(answer.json["stop_type"] as? String == "none" && answer.json["tokens_predicted"] as? Int == 0)
+        #expect(engine.asked.withLock { $0.isEmpty })
+    }
+
+    @Test func `a completion has only the fields that were asked for`() async throws {
+        let router = router(ScriptedLanguageModel(.init(texts: ["A"])))
+        let fields =
+            #""n_probs": 1, "n_predict": 3, "response_fields": ["content", "generation_settings/n_predict", "x/y", "completion_probabilities"]"#
+        let answer = await router.answer("POST", "/completion", #"{"prompt": "Once", \#(fields)}"#)
+        let names: Set = ["content", "generation_settings/n_predict", "completion_probabilities"]
+        #expect(Set(answer.json.keys) == names)
+        #expect(answer.json["generation_settings/n_predict"] as? Int == 3)
+        #expect((answer.json["completion_probabilities"] as? [Any])?.count == 1)
+        let stream = try await router.stream(#"{"prompt": "Once", "stream": true, \#(fields)}"#, at: "/completion")
+        #expect(stream.chunks.first?["stop"] as? Bool == false)
+        #expect(Set((stream.chunks.last ?? [:]).keys).isSubset(of: names))
+    }
+
+    @Test func `reasoning is left out, or left in the content, on request`() async {
+        let router = router(ScriptedLanguageModel(.init(texts: ["<think>\nHm\n</think>\n\nYes"])))
+        let separate = await router.chat(#""reasoning_format": "deepseek""#).message
+        #expect(separate["content"] as? String == "Yes" && separate["reasoning_content"] as? String == "Hm")
+        let omitted = await router.chat(#""include_reasoning": false"#).message
+        #expect(omitted["content"] as? String == "Yes" && omitted["reasoning_content"] == nil)
+        let whole = await router.chat(#""reasoning_format": "none""#).message
+        #expect((whole["content"] as? String)?.contains("<think>\nHm\n</think>") == true)
+        #expect(whole["reasoning_content"] == nil)
+    }
+
+    @Test func `outlines' regex constrains the answer`() async {
+        let engine = ScriptedLanguageModel()
+        #expect(await router(engine).chat(#""regex": "a+""#).status == 200)
+        #expect(engine.asked.withLock { $0[0].options.constraint } != nil)
+        let both = await router(engine).chat(#""regex": "a+", "guided_regex": "b""#)
+        #expect(both.error["param"] as? String == "regex")
+    }
+
+    @Test func `inputs of embeddings are cut on request`() async {
+        func tokens(_ fields: String) async -> Int? {
+            let body = #"{"model": "Test-Q4", \#(fields)}"#
+            let answer = await router(ScriptedLanguageModel()).answer("POST", "/v1/embeddings", body)
+            return answer.usage["prompt_tokens"] as? Int
+        }
+        #expect(await tokens(#""input": "abcdef", "truncate_prompt_tokens": 4"#) == 4)
+        #expect(await tokens(#""input": ["abcdef", "a"], "truncate_prompt_tokens": 4"#) == 5)
+        let long = String(repeating: "a", count: 300)
+        #expect(await tokens(#""input": "\#(long)", "truncate_prompt_tokens": -1"#) == 128)
+        #expect(await tokens(#""input": "\#(long)""#) == nil)
+    }
 }

@@ -15,14 +15,17 @@ import Testing
     @Test(arguments: [
         (#""a""#, TextInput.texts(["a"])), (#"["a","b"]"#, .texts(["a", "b"])), ("[1, 2]", .tokens([[1, 2]])),
         ("[[1],[2,3]]", .tokens([[1], [2, 3]])), (#""""#, .texts([""])), ("[[]]", .tokens([[]])),
+        (#"[1,"a"]"#, .mixed([[.token(1), .text("a")]])), (#"["a",1]"#, .mixed([[.text("a"), .token(1)]])),
+        (#"["a",[1,"b"],[2]]"#, .mixed([[.text("a")], [.token(1), .text("b")], [.token(2)]])),
+        (#"{"prompt_string":"a"}"#, .mixed([[.text("a")]])), (#"[{"prompt_string":"a"}]"#, .mixed([[.text("a")]])),
     ])
     func `a prompt in each of its forms`(_ json: String, _ prompt: TextInput) throws {
         #expect(try completion("\"prompt\": \(json)").prompt == prompt)
     }
 
     @Test(arguments: [
-        ("5", "prompt"), ("null", "prompt"), ("[]", "prompt"), (#"[1,"a"]"#, "prompt[1]"), ("[1.5]", "prompt[0]"),
-        (#"["a",1]"#, "prompt[1]"), ("[[1],[true]]", "prompt[1][0]"), ("[{}]", "prompt[0]"), ("{}", "prompt"),
+        ("5", "prompt"), ("null", "prompt"), ("[]", "prompt"), ("[1.5]", "prompt[0]"),
+        ("[[1],[true]]", "prompt[1][0]"), ("[1,[2]]", "prompt"), ("[{}]", "prompt[0]"), ("{}", "prompt"),
     ])
     func `what is no prompt is refused by its place`(_ json: String, _ path: String) {
         let error = #expect(throws: APIError.self) { try completion("\"prompt\": \(json)") }
@@ -60,7 +63,8 @@ import Testing
         ("input", #""input": []"#), ("input", #""input": """#), ("input[1]", #""input": ["a", ""]"#),
         ("input[0]", #""input": [[], [1]]"#), ("input", "\"x\": 1"),
         ("encoding_format", #""input": "a", "encoding_format": "hex""#),
-        ("dimensions", #""input": "a", "dimensions": 0"#),
+        ("dimensions", #""input": "a", "dimensions": 0"#), ("input[1]", #""input": [[1, "a"], []]"#),
+        ("truncate_prompt_tokens", #""input": "a", "truncate_prompt_tokens": 0"#),
         ("input", "\"input\": [\(Array(repeating: "[1]", count: 2049).joined(separator: ","))]"),
     ])
     func `refused of embeddings, naming the field`(_ field: String, _ fields: String) {

@@ -60,7 +60,8 @@ import Testing
         #""continue_final_message": true"#, #""add_generation_prompt": false"#, #""min_tokens": 0"#, #""mirostat": 2"#,
         #""n_predict": -1"#, #""stop_token_ids": [1, 2]"#, #""ignore_eos": true"#, #""top_n_sigma": -1"#,
         #""use_beam_search": false, "bad_words": [], "skip_special_tokens": true, "truncate_prompt_tokens": null"#,
-        #""logit_bias": [[5, -1.5], [6, false]]"#,
+        #""logit_bias": [[5, -1.5], [6, false], [" x", 1]]"#, #""logit_bias": {"x": 1, "5": false}"#, #""regex": "a+""#,
+        #""include_reasoning": false"#, #""reasoning_format": "none""#, #""parse_tool_calls": true"#,
         #""temperature": 2"#, #""parallel_tool_calls": true"#, #""stream": false, "stream_options": null"#,
     ])
     func `allowed`(_ field: String) { #expect(refusal("{\(minimal), \(field)}") == nil) }
@@ -71,7 +72,7 @@ import Testing
         ("repetition_penalty", "-1"), ("top_k", "-2"), ("max_tokens", "-2"), ("max_completion_tokens", "-2"),
         ("n", "0"), ("n", "17"), ("stop", "\(Array(repeating: "a", count: 65))"), ("stop", #""""#),
         ("stop", #"["a",""]"#),
-        ("logit_bias", #"{"x": 1}"#), ("logit_bias", #"{"-1": 1}"#), ("logit_bias", #"{"4294967296": 1}"#),
+        ("logit_bias", #"{"": 1}"#), ("logit_bias", #"{"-1": 1}"#), ("logit_bias", #"{"4294967296": 1}"#),
         ("stream_options", "{}"), ("parallel_tool_calls", "1"), ("response_format", #"{"type":"xml"}"#),
         ("response_format", #""text""#), ("grammar", "1"), ("guided_choice", #""a""#),
         ("logprobs", "2"), ("top_logprobs", "5"), ("top_logprobs", "21"), ("top_logprobs", "-1"),
@@ -81,7 +82,8 @@ import Testing
         ("xtc_threshold", "-1"), ("dry_multiplier", "-1"), ("dry_base", "0.5"), ("dry_allowed_length", "0"),
         ("dry_penalty_last_n", "-2"), ("dry_sequence_breakers", #""x""#), ("dynatemp_range", "-1"),
         ("repeat_last_n", "-2"), ("stop_token_ids", #""x""#), ("reasoning_effort", #""bogus""#),
-        ("use_beam_search", "true"), ("bad_words", #"["x"]"#), ("allowed_token_ids", "[1]"), ("lora", "7"),
+        ("use_beam_search", "true"), ("reasoning_format", #""deepseek-legacy""#), ("parse_tool_calls", "false"),
+        ("bad_words", #"["x"]"#), ("allowed_token_ids", "[1]"), ("lora", "7"),
         ("truncate_prompt_tokens", "3"), ("prompt_logprobs", "1"), ("skip_special_tokens", "false"),
         ("seed", "1.5"), ("seed", "9223372036854775808"), ("seed", #""x""#), ("max_tokens", #""5""#),
         ("temperature", #""hot""#), ("stream", "1"), ("stop", "5"), ("modalities", #""text""#),
@@ -134,6 +136,7 @@ import Testing
             "prediction.content[0]"
         ),
         (#"{"model":"m","messages":[{"role":"user","content":"x"}],"prediction":"y"}"#, "prediction"),
+        (#"{"model":"m","messages":[{"role":"user","content":"x","images":["aGk="]}]}"#, "messages[0].images"),
         (#"{"model":"m","messages":"hi"}"#, "messages"),
         (#"{"model":"m","messages":["hi"]}"#, "messages[0]"),
     ])

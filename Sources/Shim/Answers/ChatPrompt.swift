@@ -25,6 +25,8 @@ struct ChatForm: Sendable {
     var ending = PromptEnding.answer
     /// Used instead of the model's own template.
     var template: ChatTemplate?
+    /// Whether reasoning stays in the content, with its markers.
+    var keepsReasoning = false
 }
 
 extension LanguageModel {
@@ -46,8 +48,10 @@ extension LanguageModel {
         for (key, value) in prepared.variables.entries { form.variables[key] = value }
         let text = try rendered(prepared.messages.map { $0.quoted(for: tokenizer) }, form)
         let isCallable = tools?.areCallable == true
+        var notation = dialect
+        if form.keepsReasoning { (notation.thoughts.open, notation.thoughts.close) = ("", "") }
         var parser = AnswerParser(
-            dialect, tools: isCallable ? tools?.declared ?? [] : [], after: text,
+            notation, tools: isCallable ? tools?.declared ?? [] : [], after: text,
             readsBareCalls: tools?.readsBareCalls == true)
         let beginning = try healed(tools?.forcedBeginning(dialect, after: text) ?? "", after: text)
         let begun = parser.read(beginning)

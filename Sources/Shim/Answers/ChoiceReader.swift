@@ -62,6 +62,7 @@ struct ChoiceReader: Sendable {
     private let wantsTimings: Bool
     /// Whether the choice is empty: the engine generates one token for the prompt to be computed, which is dropped.
     private let isEmpty: Bool
+    private let omitsReasoning: Bool
     private let began = ContinuousClock.now
     private var firstToken: ContinuousClock.Instant?
     private var tokenCount = 0
@@ -75,12 +76,14 @@ struct ChoiceReader: Sendable {
 
     init(
         choice: Int, countsPrompt: Bool, echo: Echo? = nil, prompt: ChatPrompt? = nil, tools: OfferedTools? = nil,
-        list: TokenList? = nil, wantsTimings: Bool = false, isEmpty: Bool = false, guardrail: (any Guardrail)? = nil
+        list: TokenList? = nil, wantsTimings: Bool = false, isEmpty: Bool = false,
+        omitsReasoning: Bool = false, guardrail: (any Guardrail)? = nil
     ) {
         self.choice = choice
         self.countsPrompt = countsPrompt
         self.echo = echo
         self.isEmpty = isEmpty
+        self.omitsReasoning = omitsReasoning
         parser = isEmpty ? nil : prompt?.parser
         begun = isEmpty ? [] : prompt?.begun ?? []
         begunBytes = prompt?.begunBytes ?? 0
@@ -105,7 +108,7 @@ struct ChoiceReader: Sendable {
         if var parser {
             for part in begun + parser.read(piece.text) + (piece.finish == nil ? [] : parser.finish()) {
                 switch part {
-                case .reasoning(let text): delta.reasoning += text
+                case .reasoning(let text): if !omitsReasoning { delta.reasoning += text }
                 case .content(let text): delta.content += text
                 case .call, .arguments, .callEnd:
                     if let call = calls.read(part) { delta.calls.append(call) }

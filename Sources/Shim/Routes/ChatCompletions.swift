@@ -27,7 +27,7 @@ func chatEvents(
             templateArguments: body.chatTemplateKwargs, reasoningEffort: body.reasoningEffort),
         ending: PromptEnding(
             addGenerationPrompt: body.addGenerationPrompt, continueFinalMessage: body.continueFinalMessage),
-        template: try .requested(body.chatTemplate))
+        template: try .requested(body.chatTemplate), keepsReasoning: body.reasoningFormat == "none")
     return answers(to: context, services, promptField: "messages") {
         try await beginChat(body, tools, form, context, services)
     }
@@ -72,7 +72,8 @@ private func beginChat(
             reader: ChoiceReader(
                 choice: index, countsPrompt: index == 0, prompt: prompt, tools: tools,
                 list: wantsLogprobs ? TokenList(tokenizer, showing: model.markerTokens) : nil,
-                wantsTimings: body.timingsPerToken == true, isEmpty: isEmpty, guardrail: services.guardrail))
+                wantsTimings: body.timingsPerToken == true, isEmpty: isEmpty,
+                omitsReasoning: body.includeReasoning == false, guardrail: services.guardrail))
     }
     return Answer(lease: lease, form: encoder, choices: choices)
 }

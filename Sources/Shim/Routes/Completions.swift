@@ -132,7 +132,9 @@ extension TextInput {
 
     /// Tokenizes the prompts. Control tokens are parsed, because clients of this endpoint render chat templates
     /// themselves.
-    func prompts(for model: any LanguageModel) throws -> [TextPrompt] {
+    ///
+    /// - Parameter allowsEmpty: Whether a prompt may have no tokens.
+    func prompts(for model: any LanguageModel, allowsEmpty: Bool = false) throws -> [TextPrompt] {
         let path = { (index: Int) in count == 1 ? "prompt" : "prompt[\(index)]" }
         let prompts =
             switch self {
@@ -143,8 +145,14 @@ extension TextInput {
                     return TextPrompt(
                         text: try model.tokenizer.decode(tokens, includingControl: true), tokens: tokens)
                 }
+            case .mixed(let inputs):
+                try inputs.enumerated().map { index, pieces in
+                    let tokens = try model.tokens(of: pieces, at: path(index))
+                    return TextPrompt(
+                        text: try model.tokenizer.decode(tokens, includingControl: true), tokens: tokens)
+                }
             }
-        if let empty = prompts.firstIndex(where: \.tokens.isEmpty) {
+        if !allowsEmpty, let empty = prompts.firstIndex(where: \.tokens.isEmpty) {
             throw APIError.invalid(path(empty), "expected at least one token")
         }
         return prompts

@@ -23,7 +23,7 @@ private func embed(_ body: EmbeddingRequest, _ context: RequestContext, _ servic
         throw APIError.invalid(
             "dimensions", "this model's embeddings have \(model.info.embeddingSize) dimensions, got \(dimensions)")
     }
-    let inputs = try body.input.inputs(for: model)
+    let inputs = try body.input.inputs(for: model, atMost: body.truncatePromptTokens)
     let promptTokens = inputs.reduce(0) { $0 + $1.count }
     context.trace.addPromptTokens(promptTokens)
     services.metrics.read(promptTokens)
@@ -51,18 +51,37 @@ extension EmbeddingRequest {
 
 extension TextInput {
     /// Tokenizes the inputs; throws if one exceeds the context.
-    fileprivate func inputs(for model: any LanguageModel) throws -> [[Int32]] {
+    ///
+    /// - Parameter most: Tokens of an input beyond which it is cut; -1: the context's; `nil`: it is never cut.
+    fileprivate func inputs(for model: any LanguageModel, atMost most: WholeNumber?) throws -> [[Int32]] {
         let path = { (index: Int) in count == 1 ? "input" : "input[\(index)]" }
-        let inputs =
+        var inputs =
             switch self {
             case .texts(let texts):
                 // User text: control tokens in it are not parsed.
                 try texts.map { try model.tokenizer.encode($0, addSpecial: true, parseSpecial: false) }
             case .tokens(let lists):
                 try lists.enumerated().map { try model.checked($0.element, at: path($0.offset)) }
+            case .mixed(let inputs):
+                try inputs.enumerated().map {
+                    try model.tokens(of: $0.element, at: path($0.offset), parseSpecial: false)
+                }
             }
+        if let most {
+            let (tokenizer, count) = (try model.tokenizer, most.limit.map { Int(clamping: $0) } ?? model.contextSize)
+            inputs = inputs.map { tokenizer.cut($0, to: count) }
+        }
         try model.checkLengths(inputs, path)
         return inputs
+    }
+}
+
+extension TextTokenizer {
+    /// The first tokens of an input; a token that ends every text remains its last.
+    fileprivate func cut(_ tokens: [Int32], to count: Int) -> [Int32] {
+        guard tokens.count > count, let last = tokens.last else { return tokens }
+        guard isControl(last), count > 1 else { return Array(tokens.prefix(count)) }
+        return tokens.prefix(count - 1) + [last]
     }
 }
 

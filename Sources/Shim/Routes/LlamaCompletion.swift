@@ -8,7 +8,7 @@ import Wire
     let body = try JSON.decode(LlamaCompletionRequest.self, from: context.request.body).validated(fillsIn: false)
     return try await complete(body, promptField: "prompt", context, services) { model in
         guard let input = body.prompt else { throw APIError(missing: "prompt") }
-        return try input.prompts(for: model)
+        return try input.prompts(for: model, allowsEmpty: true)
     }
 }
 
@@ -78,11 +78,14 @@ private func beginCompletion(
     let tokenizer = try model.tokenizer
     let encoder = LlamaEncoder(
         model: lease.id, prompts: prompts, tokenizer: probabilities == nil ? nil : tokenizer,
-        returnsTokens: body.returnTokens == true, timesTokens: body.timingsPerToken == true,
+        returnsTokens: body.returnTokens == true, fields: body.responseFields ?? [],
+        timesTokens: body.timingsPerToken == true,
         settings: settings(model.settled(options)))
     let isEmpty = options.readsPromptOnly()
     let group = GenerationGroup(size: prompts.count)
-    let choices = prompts.indices.map { index in
+    // As in llama.cpp's server, the answer to no tokens is empty.
+    let empty = prompts.indices.filter { prompts[$0].tokens.isEmpty }
+    let choices = prompts.indices.filter { !prompts[$0].tokens.isEmpty }.map { index in
         var options = options
         options.continuesText = prompts[index].hasText
         return Choice(
@@ -92,7 +95,8 @@ private func beginCompletion(
                 list: probabilities.map { _ in TokenList(tokenizer, continuesText: prompts[index].hasText) },
                 wantsTimings: true, isEmpty: isEmpty, guardrail: services.guardrail))
     }
-    return Answer(lease: lease, form: encoder, choices: choices)
+    let given = empty.map { ChoiceReader(choice: $0, countsPrompt: true).wholeEcho(promptTokens: 0) }
+    return Answer(lease: lease, form: encoder, given: given, choices: choices)
 }
 
 /// The sampling options under llama.cpp's names.
@@ -114,6 +118,36 @@ func settings(_ options: SamplingOptions) -> [String: JSONValue] {
     return settings
 }
 
+/// A completion, or the fields of it that the client asked for.
+private struct Picked: Codable, Equatable, Sendable {
+    private let value: JSONValue?
+    private let whole: LlamaCompletion?
+
+    /// - Parameter paths: Names separated by slashes; those that lead nowhere are left out. Empty: all fields.
+    init(_ completion: LlamaCompletion, _ paths: [String]) throws {
+        guard !paths.isEmpty else {
+            (value, whole) = (nil, completion)
+            return
+        }
+        let all = try JSON.decode(JSONValue.self, from: JSON.encode(completion))
+        var picked: [String: JSONValue] = [:]
+        for path in paths {
+            var found: JSONValue? = all
+            for name in path.split(separator: "/", omittingEmptySubsequences: false) {
+                if case .object(let members)? = found { found = members[String(name)] } else { found = nil }
+            }
+            if let found { picked[path] = found }
+        }
+        (value, whole) = (.object(picked), nil)
+    }
+
+    init(from decoder: any Decoder) throws { (value, whole) = (try JSONValue(from: decoder), nil) }
+
+    func encode(to encoder: any Encoder) throws {
+        if let whole { try whole.encode(to: encoder) } else { try value?.encode(to: encoder) }
+    }
+}
+
 /// Encodes completions like llama.cpp's server: one object, a list for several prompts, or events without `[DONE]`.
 private struct LlamaEncoder: AnswerEncoder {
     let model: String
@@ -121,37 +155,42 @@ private struct LlamaEncoder: AnswerEncoder {
     /// `nil` unless the client asked for probabilities.
     let tokenizer: TextTokenizer?
     let returnsTokens: Bool
+    /// Paths of the fields to return; empty: all.
+    let fields: [String]
     let timesTokens: Bool
     let settings: [String: JSONValue]
     private var predicted: [Int: Int] = [:]
     private var hasNewLine: Set<Int> = []
 
     init(
-        model: String, prompts: [TextPrompt], tokenizer: TextTokenizer?, returnsTokens: Bool, timesTokens: Bool,
-        settings: [String: JSONValue]
+        model: String, prompts: [TextPrompt], tokenizer: TextTokenizer?, returnsTokens: Bool, fields: [String],
+        timesTokens: Bool, settings: [String: JSONValue]
     ) {
         self.model = model
         self.prompts = prompts
         self.tokenizer = tokenizer
         self.returnsTokens = returnsTokens
+        self.fields = fields
         self.timesTokens = timesTokens
         self.settings = settings
     }
 
-    mutating func whole(_ choices: [ChoiceDelta]) -> OneOrMany<LlamaCompletion> {
+    mutating func whole(_ choices: [ChoiceDelta]) throws -> OneOrMany<Picked> {
         OneOrMany(
-            choices.map { choice in
+            try choices.map { choice in
                 var completion = last(choice)
                 completion.content = choice.content
                 completion.tokens = returnsTokens ? choice.ids : []
                 completion.hasNewLine = choice.content.contains("\n")
-                completion.completionProbabilities = tokenizer.map { _ in [] }
-                return completion
+                completion.completionProbabilities = tokenizer.map {
+                    fields.isEmpty ? [] : probabilities(choice.tokens, $0)
+                }
+                return try Picked(completion, fields)
             })
     }
 
     func lists(_ choices: [ChoiceDelta]) -> [String: [LongList]] {
-        guard let tokenizer else { return [:] }
+        guard let tokenizer, fields.isEmpty else { return [:] }
         return [
             "completion_probabilities": choices.map { choice in
                 LongList(count: choice.tokens.count, values: choice.valuesPerToken) { [self] in
@@ -177,7 +216,7 @@ private struct LlamaEncoder: AnswerEncoder {
             event.timings = timesTokens ? delta.timings : nil
             events += ServerSentEvent.data(try JSON.encode(event))
         }
-        if delta.finish != nil { events += ServerSentEvent.data(try JSON.encode(last(delta))) }
+        if delta.finish != nil { events += ServerSentEvent.data(try JSON.encode(Picked(last(delta), fields))) }
         return events
     }
 
@@ -195,7 +234,8 @@ private struct LlamaEncoder: AnswerEncoder {
         completion.truncated = false
         completion.stoppingWord = choice.finish?.stopString ?? ""
         completion.stopType =
-            choice.finish?.reason == .length ? "limit" : choice.finish?.stopString == nil ? "eos" : "word"
+            prompts[choice.choice].tokens.isEmpty
+            ? "none" : choice.finish?.reason == .length ? "limit" : choice.finish?.stopString == nil ? "eos" : "word"
         completion.tokensCached = usage.promptTokensDetails.cachedTokens
         completion.timings = choice.timings
         completion.generationSettings = settings

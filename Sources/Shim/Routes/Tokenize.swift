@@ -50,10 +50,26 @@ import Wire
 }
 
 extension LanguageModel {
+    /// The tokens of an input of texts and ids. Special tokens are added before a text at the beginning.
+    func tokens(of pieces: [TextInput.Piece], at path: String, parseSpecial: Bool = true) throws -> [Int32] {
+        let tokenizer = try tokenizer
+        return try pieces.enumerated().flatMap { index, piece -> [Int32] in
+            switch piece {
+            case .text(let text):
+                tokenizer.encode(text, addSpecial: index == 0, parseSpecial: parseSpecial)
+            case .token(let id):
+                try checked([id], at: path, first: index)
+            }
+        }
+    }
+
     /// Checks that ids are in the model's vocabulary.
-    func checked(_ ids: [Int64], at path: String) throws(APIError) -> [Int32] {
+    ///
+    /// - Parameter first: Index of the first id in the request's list.
+    func checked(_ ids: [Int64], at path: String, first: Int = 0) throws(APIError) -> [Int32] {
         if let index = ids.firstIndex(where: { !(0..<Int64(info.vocabularySize)).contains($0) }) {
-            throw .invalid("\(path)[\(index)]", "expected a token id below \(info.vocabularySize), found \(ids[index])")
+            throw .invalid(
+                "\(path)[\(first + index)]", "expected a token id below \(info.vocabularySize), found \(ids[index])")
         }
         return ids.map { Int32($0) }
     }
