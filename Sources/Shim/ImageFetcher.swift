@@ -111,6 +111,7 @@ extension ResponseFields: NamesImages {
         guard case .items(var items) = input else { return }
         for index in items.indices {
             try await items[index].content?.replaceImageURLs("input[\(index)].content", fetch)
+            try await items[index].output?.replaceImageURLs("input[\(index)].output", fetch)
         }
         input = .items(items)
     }

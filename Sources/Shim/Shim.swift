@@ -68,7 +68,8 @@ enum Shim {
         let log = RequestLog(form: isatty(STDERR_FILENO) == 1 ? .text : .json)
         let door = FrontDoor(
             keys: access.keys, clients: clients, origins: access.origins, logsPrompts: access.logsPrompts,
-            limiter: access.rateLimit.map { RateLimiter(perMinute: $0) }, next: { try await runHandler($0, services) })
+            limiter: access.rateLimit.map { RateLimiter(perMinute: $0) }, seesImages: services.seesImages,
+            next: { try await runHandler($0, services) })
         let tls = try access.tlsIdentity()
         var configuration = Server.Configuration(
             host: options.host, port: options.port, tls: tls, errorResponse: errorResponse,
@@ -82,6 +83,8 @@ enum Shim {
                 \(files.limit) (ulimit -n)
                 """)
         }
+        // Other routes refuse bodies over their own limits.
+        if services.seesImages { configuration.limits.bodyBytes = Route.imageBodyBytes }
         configuration.refuse = door.refuse
         configuration.proxies = access.proxies
         let server = try await Server.start(configuration, handler: door.respond)

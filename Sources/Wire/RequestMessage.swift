@@ -147,10 +147,34 @@ public enum MessageContent: Codable, Sendable, Equatable {
         }
     }
 
+    /// Whether images are accepted in a place of a request.
+    enum Images {
+        case seen
+        /// The place may have images, but the server has no image encoder.
+        case unseen
+        /// Of other messages than a user's.
+        case userOnly
+        /// Of the result of a tool, in chats.
+        case noToolResult
+
+        /// Why images are refused; `nil` if they are not.
+        fileprivate var refusal: String? {
+            switch self {
+            case .seen: nil
+            case .unseen:
+                "without an image encoder (--mmproj) or an upstream API (--upstream) images are not supported by this "
+                    + "server"
+            case .userOnly: "only user messages have images"
+            case .noToolResult:
+                "a tool's result is text only in this API; send its image in a user message, or use /v1/responses"
+            }
+        }
+    }
+
     /// - Parameters:
     ///   - textTypes: Part types with text, which differ between endpoints.
-    ///   - allowsImages: Whether images are accepted here.
-    func validate(at path: String, textTypes: [String], allowsImages: Bool = false) throws(APIError) {
+    ///   - images: Whether images are accepted here.
+    func validate(at path: String, textTypes: [String], images: Images = .userOnly) throws(APIError) {
         guard case .parts(let parts) = self else { return }
         for (index, part) in parts.enumerated() {
             let path = "\(path)[\(index)]"
@@ -158,10 +182,10 @@ public enum MessageContent: Codable, Sendable, Equatable {
                 guard part.refusal != nil else { throw .init(missing: "\(path).refusal") }
             } else {
                 if part.isImage {
-                    guard allowsImages else {
-                        throw .unsupported(
-                            "\(path).type",
-                            "without an image encoder (--mmproj) or an upstream API (--upstream) images are")
+                    if let refusal = images.refusal {
+                        throw APIError(
+                            status: 400, kind: .invalidRequest, message: "\(path).type: \(refusal)",
+                            param: "\(path).type", code: "unsupported_parameter")
                     }
                     guard let url = part.imageURL else { throw .init(missing: "\(path).image_url") }
                     guard url.file != nil else {
@@ -210,7 +234,13 @@ extension RequestMessage {
             guard ["assistant", "tool", "function"].contains(role) else { throw .init(missing: "\(path).content") }
             return
         }
-        try content.validate(at: "\(path).content", textTypes: ["text"], allowsImages: seesImages && role == "user")
+        let images: MessageContent.Images =
+            switch role {
+            case "user": seesImages ? .seen : .unseen
+            case "tool", "function": .noToolResult
+            default: .userOnly
+            }
+        try content.validate(at: "\(path).content", textTypes: ["text"], images: images)
     }
 
     private func validateCalls(at path: String) throws(APIError) {

@@ -78,7 +78,7 @@ extension ResponseInput {
                 guard let content = item.content else { throw .init(missing: "\(path).content") }
                 try content.validate(
                     at: "\(path).content", textTypes: ["input_text", "output_text", "text"],
-                    allowsImages: seesImages && role == "user")
+                    images: role != "user" ? .userOnly : seesImages ? .seen : .unseen)
             case "function_call", "custom_tool_call":
                 guard item.callID != nil else { throw .init(missing: "\(path).call_id") }
                 guard item.name?.isEmpty == false else { throw .init(missing: "\(path).name") }
@@ -89,7 +89,9 @@ extension ResponseInput {
             case "function_call_output", "custom_tool_call_output":
                 guard item.callID != nil else { throw .init(missing: "\(path).call_id") }
                 guard let output = item.output else { throw .init(missing: "\(path).output") }
-                try output.validate(at: "\(path).output", textTypes: ["input_text", "output_text", "text"])
+                try output.validate(
+                    at: "\(path).output", textTypes: ["input_text", "output_text", "text"],
+                    images: seesImages ? .seen : .unseen)
             case let type: throw .unsupported("\(path).type", "items of type \"\(type)\" are")
             }
         }

@@ -35,7 +35,7 @@ public struct ResponseFields: Codable, Sendable {
     /// Whether any item has an image.
     public var hasImage: Bool {
         guard case .items(let items) = input else { return false }
-        return items.contains { $0.content?.hasImage == true }
+        return items.contains { $0.content?.hasImage == true || $0.output?.hasImage == true }
     }
 
     public struct ReasoningOptions: Codable, Sendable {

@@ -53,6 +53,64 @@ import Wire
         #expect(vision.status == 200)
     }
 
+    @Test func `images in the results of tools are seen`() async throws {
+        let services = try await services()
+        let response = await services.answer(
+            "POST", "/v1/responses/input_tokens",
+            #"""
+            {"model": "Test-Q4", "input": [{"role": "user", "content": "Look"},
+            {"type": "function_call", "call_id": "c", "name": "shot", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c", "output": [{"type": "input_text", "text": "What?"},
+            {"type": "input_image", "image_url": "data:image/png;base64,\#(Self.png)"}]}]}
+            """#)
+        #expect(response.status == 200, "\(response.text)")
+        #expect(try #require(response.json["input_tokens"] as? Int) > Self.leastTokens)
+        let image = #"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"\#(Self.png)"}}"#
+        let counted = await services.answer(
+            "POST", "/v1/messages/count_tokens",
+            #"""
+            {"model": "Test-Q4", "messages": [{"role": "user", "content": "Look"}, {"role": "assistant", "content": [
+            {"type": "tool_use", "id": "a", "name": "shot", "input": {}}]}, {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": "What?"}, \#(image)]},
+            {"type": "document", "source": {"type": "content", "content": [\#(image)]}}]}]}
+            """#)
+        #expect(counted.status == 200, "\(counted.text)")
+        #expect(try #require(counted.json["input_tokens"] as? Int) > Self.leastTokens + TinyEyes().tokens)
+    }
+
+    @Test func `where the API has no images, the error says so and not that the server sees none`() async throws {
+        let services = try await services()
+        let image = #"[{"type":"image_url","image_url":{"url":"data:image/png;base64,\#(Self.png)"}}]"#
+        let tool = await services.chat(messages: #"{"role":"tool","tool_call_id":"c","content":\#(image)}"#)
+        #expect(tool.status == 400 && tool.error["param"] as? String == "messages[0].content[0].type")
+        #expect((tool.error["message"] as? String)?.contains("text only") == true)
+        let system = await services.chat(messages: #"{"role":"system","content":\#(image)}"#)
+        #expect((system.error["message"] as? String)?.contains("only user messages") == true)
+        let blind = await router(ScriptedLanguageModel()).chat(messages: #"{"role":"user","content":\#(image)}"#)
+        #expect((blind.error["message"] as? String)?.contains("--mmproj") == true)
+    }
+
+    @Test func `a body with an image may be as large as the image`() async throws {
+        var services = router(ScriptedLanguageModel())
+        let body = #"{"model":"Test-Q4","messages":[{"role":"user","content":"Hi"}]}"#
+        let long = body + String(repeating: " ", count: 9_200_000)
+        #expect(await services.answer("POST", "/v1/chat/completions", long).status == 413)
+        services.seesImages = true
+        #expect(await services.answer("POST", "/v1/chat/completions", long).status == 200)
+        let file = RGBImage.Limits().bytes
+        for (path, takesImages) in [
+            ("/v1/chat/completions", true), ("/v1/responses", true), ("/v1/responses/input_tokens", true),
+            ("/v1/messages", true), ("/v1/messages/count_tokens", true), ("/vision", true),
+            ("/v1/completions", false), ("/v1/embeddings", false),
+        ] {
+            let match = RouteTable.all.match(Request(method: "POST", target: path, path: path))
+            let isAccepted = (try? match.checkBody(file / 3 * 4 + 8 << 20, seesImages: true)) != nil
+            #expect(isAccepted == takesImages)
+            #expect(throws: APIError.self) { try match.checkBody(file / 3 * 4 + 9 << 20, seesImages: true) }
+            #expect(throws: APIError.self) { try match.checkBody(9_200_000, seesImages: false) }
+        }
+    }
+
     @Test func `an image is found in the cache only by requests with the same salt and client`() async throws {
         let directory = try TemporaryDirectory()
         let model = try await LocalModel.load(

@@ -47,7 +47,9 @@ extension [ChatMessage] {
                 message.toolCalls = nil
             }
             if message.role == .tool {
+                let images = message.images
                 message = .user("<tool_response>\n\(message.content)\n</tool_response>")
+                message.images = images
             }
             return message
         }

@@ -12,6 +12,8 @@ struct FrontDoor: Sendable {
     var logsPrompts = false
     /// `nil`: no rate limit.
     var limiter: RateLimiter?
+    /// As in `Services`.
+    var seesImages = false
     /// Runs the request's handler.
     let next: @Sendable (RequestContext) async throws -> Response
 
@@ -66,7 +68,7 @@ struct FrontDoor: Sendable {
         do {
             try origins.check(request, isOpen: access == .everyone)
             if let length = request.headers["Content-Length"].flatMap({ Int($0) }) {
-                try context.match.checkBody(length)
+                try context.match.checkBody(length, seesImages: seesImages)
             }
             if clients == nil || !ClientAccess.isSigned(request) { _ = try principal(of: request, access) }
             return nil

@@ -12,19 +12,21 @@ extension RouteTable {
         // OpenAI's API; also without /v1, as llama.cpp's server accepts it.
         Route("GET", "/v1/models", "/models", handler: listModels),
         Route("GET", "/v1/models/{id*}", "/models/{id*}", handler: showModel),
-        Route("POST", "/v1/chat/completions", "/chat/completions", handler: createChatCompletion),
+        Route("POST", "/v1/chat/completions", "/chat/completions", takesImages: true, handler: createChatCompletion),
         Route("POST", "/v1/completions", "/completions", handler: createCompletion),
         Route("POST", "/v1/embeddings", "/embeddings", handler: createEmbeddings),
         Route("POST", "/v1/rerank", "/rerank", "/v1/reranking", "/reranking", handler: rerank),
-        Route("POST", "/v1/responses", "/responses", handler: createResponse),
+        Route("POST", "/v1/responses", "/responses", takesImages: true, handler: createResponse),
         Route("GET", "/v1/responses/{id}", "/responses/{id}", handler: showResponse),
         Route("DELETE", "/v1/responses/{id}", "/responses/{id}", handler: deleteResponse),
         Route("GET", "/v1/responses/{id}/input_items", "/responses/{id}/input_items", handler: listInputItems),
-        Route("POST", "/v1/responses/input_tokens", "/responses/input_tokens", handler: countInputTokens),
+        Route(
+            "POST", "/v1/responses/input_tokens", "/responses/input_tokens", takesImages: true,
+            handler: countInputTokens),
         Route("POST", "/v1/responses/{id}/cancel", "/responses/{id}/cancel", handler: cancelResponse),
         Route("POST", "/v1/responses/compact", "/responses/compact", handler: compactResponse),
-        Route("POST", "/v1/messages", handler: createMessage),
-        Route("POST", "/v1/messages/count_tokens", handler: countMessageTokens),
+        Route("POST", "/v1/messages", takesImages: true, handler: createMessage),
+        Route("POST", "/v1/messages/count_tokens", takesImages: true, handler: countMessageTokens),
         Route("POST", "/v1/images/generations", handler: createImages),
 
         // llama.cpp's API.
@@ -48,7 +50,9 @@ extension RouteTable {
             "POST", "/chatgpt-simple", "/chatgpt-simple/", "/chatgpt-simple/{rest*}", access: .apps(.standard),
             handler: answerPrompt),
         Route("POST", "/dalle", "/dalle/", "/dalle/{rest*}", access: .apps(.standard), handler: answerWithImage),
-        Route("POST", "/vision", "/vision/", "/vision/{rest*}", access: .apps(.standard), handler: answerAboutImage),
+        Route(
+            "POST", "/vision", "/vision/", "/vision/{rest*}", access: .apps(.standard), takesImages: true,
+            handler: answerAboutImage),
 
         Route(
             "POST", "/api/suggest", access: .clients([.apiKey, .partner, .product]), bodyBytes: 1 << 20,

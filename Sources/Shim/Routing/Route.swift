@@ -1,4 +1,5 @@
 import HTTP
+import LocalLLM
 
 /// One row of the route table: method, paths, access, limits and handler.
 struct Route: Sendable {
@@ -18,11 +19,16 @@ struct Route: Sendable {
 
     /// Limits of one request.
     struct Limits: Sendable, Equatable {
-        /// Maximum body size. The HTTP server's own maximum, 8 MiB, applies to all routes.
+        /// Maximum body size.
         var bodyBytes = 8 << 20
+        /// Whether a body may have images: on a server that sees them, the maximum is then `imageBodyBytes`.
+        var takesImages = false
         /// Whether the request is rate limited. Only `POST` is, by default.
         var isCounted: Bool
     }
+
+    /// Maximum body size with images: one file of the largest size that is read, in base64, and 8 MiB of text.
+    static let imageBodyBytes = 4 * ((RGBImage.Limits().bytes + 2) / 3) + 8 << 20
 
     let method: String
     /// The first one names the route in the metrics; the others are other servers' paths for the same route.
@@ -33,12 +39,12 @@ struct Route: Sendable {
 
     init(
         _ method: String, _ path: PathPattern, _ otherPaths: PathPattern..., access: Access = .clients(.standard),
-        bodyBytes: Int = 8 << 20, handler: @escaping Handler
+        bodyBytes: Int = 8 << 20, takesImages: Bool = false, handler: @escaping Handler
     ) {
         self.method = method
         paths = [path] + otherPaths
         self.access = access
-        limits = Limits(bodyBytes: bodyBytes, isCounted: method == "POST")
+        limits = Limits(bodyBytes: bodyBytes, takesImages: takesImages, isCounted: method == "POST")
         self.handler = handler
     }
 

@@ -44,11 +44,15 @@ extension RouteTable.Match {
     }
 
     /// Throws a 413 for a body above the route's limit.
-    func checkBody(_ count: Int) throws(APIError) {
-        guard case .route(let route, _) = self, count > route.limits.bodyBytes else { return }
+    ///
+    /// - Parameter seesImages: Whether the server's model sees images.
+    func checkBody(_ count: Int, seesImages: Bool) throws(APIError) {
+        guard case .route(let route, _) = self else { return }
+        let limit = seesImages && route.limits.takesImages ? Route.imageBodyBytes : route.limits.bodyBytes
+        guard count > limit else { return }
         throw APIError(
             status: 413, kind: .invalidRequest,
-            message: "\(route.name) takes a body of at most \(route.limits.bodyBytes) bytes, got \(count).",
+            message: "\(route.name) takes a body of at most \(limit) bytes, got \(count).",
             code: "request_too_large")
     }
 
@@ -73,7 +77,7 @@ extension RouteTable.Match {
         case .nothing: throw APIError.nothing(at: context.request.path)
         case .otherMethods(let routes): return try methodNotAllowed(context.request, routes)
         case .route(let route, _):
-            try context.match.checkBody(context.request.body.count)
+            try context.match.checkBody(context.request.body.count, seesImages: services.seesImages)
             return try await LocalModel.$client.withValue(context.client) {
                 try await working(on: context) { try await route.handler(context, services) }
             }
