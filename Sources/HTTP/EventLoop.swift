@@ -22,7 +22,7 @@ struct ReadyEvents: OptionSet, Sendable {
 /// A thread that waits in epoll and is a `SerialExecutor`. The actors that own sockets run on it, so they get events
 /// without a lock or a thread switch.
 ///
-/// `@unchecked Sendable`: `sources` and `nextToken` are used on the loop's thread only, which `add` and `remove` check;
+/// `@unchecked Sendable`: `sources`, `nextToken` and `turns` are used on the loop's thread only, which `add` and `remove` check;
 /// the rest is constant or locked.
 final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// One loop per process is enough for some hundred connections with long responses.
@@ -35,6 +35,8 @@ final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// By token. Unlike descriptors, tokens are never reused, so a queued event for a closed descriptor is ignored.
     private var sources: [UInt64: any EventSource] = [:]
     private var nextToken: UInt64 = 1
+    /// Waiting for a turn, the first to come first.
+    private var turns: [CheckedContinuation<Void, Never>] = []
 
     private static let tickMilliseconds: Int32 = 100
 
@@ -85,12 +87,21 @@ final class EventLoop: SerialExecutor, @unchecked Sendable {
         _ = epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, &event)
     }
 
+    /// Resumes the continuation after all that are waiting, one each time that the loop has handled its events and jobs. For
+    /// work that takes this thread for a millisecond, such as the signature of a TLS handshake: a flood of it must not stall
+    /// streams.
+    func takeTurn(_ continuation: CheckedContinuation<Void, Never>) {
+        checkIsolated()
+        turns.append(continuation)
+    }
+
     fileprivate func run() {
         thread.withLock { $0 = pthread_self() }
         var events = [epoll_event](repeating: epoll_event(), count: 256)
         var nextTick = ContinuousClock.now
         while true {
-            let count = epoll_wait(epoll, &events, Int32(events.count), sources.isEmpty ? -1 : Self.tickMilliseconds)
+            let patience = !turns.isEmpty ? 0 : sources.isEmpty ? -1 : Self.tickMilliseconds
+            let count = epoll_wait(epoll, &events, Int32(events.count), patience)
             for event in events.prefix(Int(max(0, count))) { dispatch(event) }
 
             let batch = jobs.withLock { jobs in
@@ -98,6 +109,7 @@ final class EventLoop: SerialExecutor, @unchecked Sendable {
                 return jobs
             }
             for job in batch { job.runSynchronously(on: asUnownedSerialExecutor()) }
+            if !turns.isEmpty { turns.removeFirst().resume() }
 
             let now = ContinuousClock.now
             guard now >= nextTick else { continue }

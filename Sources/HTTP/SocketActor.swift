@@ -41,7 +41,7 @@ extension SocketActor {
         if hasTimedOut { throw .timedOut }
     }
 
-    private func waitUntilReadable() async throws(ConnectionError) {
+    func waitUntilReadable() async throws(ConnectionError) {
         try check()
         guard !isReadable else { return }
         await withCheckedContinuation { reader = $0 }

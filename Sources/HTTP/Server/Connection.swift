@@ -35,7 +35,7 @@ extension RequestHead {
 /// A client that closes its sending half counts as disconnected, since the two look the same: its running request is
 /// cancelled, but a response that the handler still returns is sent.
 actor Connection: SocketActor {
-    private let loop: EventLoop
+    let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     let descriptor: Int32
