@@ -72,6 +72,9 @@ public final class Constraint: Sendable {
     public let isSatisfiable: Bool
     private let blueprint: Blueprint
     private let runtime: Mutex<Runtime>
+    private let start: MachineState
+    /// What `bytes` says, counted in the vocabulary's total as well.
+    private let counted = Atomic<Int>(0)
 
     /// The source from which machines are created; immutable.
     enum Blueprint: Sendable {
@@ -89,7 +92,16 @@ public final class Constraint: Sendable {
         var masks: [MachineState: [UInt64]] = [:]
         /// Texts after which a new machine exceeded its budget too, so that no other is tried for them.
         var refused: Set<[UInt8]> = []
+        /// Bytes after the last replacement.
+        var baseline = 0
+
+        func bytes(_ vocabulary: TokenVocabulary) -> Int { machine.bytes + masks.count * (vocabulary.count / 8 + 200) }
     }
+
+    /// Bytes of all constraints of a vocabulary from which on the larger ones begin anew.
+    static let maximumBytes = 256 << 20
+    /// Bytes that each constraint may have then.
+    static let fairBytes = maximumBytes / 32
 
     private static let maximumRefused = 100
 
@@ -125,7 +137,9 @@ public final class Constraint: Sendable {
     private init(_ blueprint: Blueprint, _ vocabulary: TokenVocabulary) {
         self.blueprint = blueprint
         self.vocabulary = vocabulary
-        runtime = Mutex(Self.makeRuntime(blueprint, epoch: 0))
+        let first = Self.makeRuntime(blueprint, epoch: 0)
+        start = first.start
+        runtime = Mutex(first)
         isSatisfiable = runtime.withLock { runtime in
             switch runtime.machine {
             case .json(let machine): machine.isSatisfiable
@@ -133,6 +147,15 @@ public final class Constraint: Sendable {
             case .grammar(let machine): machine.isSatisfiable
             }
         }
+        runtime.withLock { count($0) }
+    }
+
+    deinit { vocabulary.constraintBytes.subtract(counted.load(ordering: .relaxed), ordering: .relaxed) }
+
+    private func count(_ runtime: borrowing Runtime) {
+        let bytes = runtime.bytes(vocabulary)
+        let before = counted.exchange(bytes, ordering: .relaxed)
+        if bytes != before { vocabulary.constraintBytes.add(bytes - before, ordering: .relaxed) }
     }
 
     private static func makeRuntime(_ blueprint: Blueprint, epoch: Int) -> Runtime {
@@ -148,13 +171,8 @@ public final class Constraint: Sendable {
         }
     }
 
-    /// Roughly what is kept of what was worked out for texts so far, and of the source; 0 while someone follows a text, who
-    /// needs it all the same.
-    package var bytes: Int {
-        runtime.withLockIfAvailable { runtime in
-            runtime.machine.bytes + runtime.masks.count * vocabulary.count / 8
-        } ?? 0
-    }
+    /// Roughly the bytes of what was worked out for texts so far.
+    package var bytes: Int { counted.load(ordering: .relaxed) }
 
     /// Keywords of a schema that are not enforced, as `#/path: reason`; not more than 16. Unknown values of `format` are
     /// never enforced: they are annotations.
@@ -163,10 +181,9 @@ public final class Constraint: Sendable {
     }
 
     /// A matcher at the begin of a text.
-    public func matcher() -> ConstraintMatcher {
-        let (state, epoch) = runtime.withLock { ($0.start, $0.epoch) }
-        return ConstraintMatcher(self, state, epoch)
-    }
+    ///
+    /// Never waits for other texts: whether the machine is still the first one turns out when the matcher is used.
+    public func matcher() -> ConstraintMatcher { ConstraintMatcher(self, start, 0) }
 
     // MARK: For matchers
 
@@ -184,6 +201,9 @@ public final class Constraint: Sendable {
     ) throws(ConstraintError) -> R {
         let outcome: R? = runtime.withLock { runtime in
             guard !runtime.refused.contains(text) else { return nil }
+            defer { count(runtime) }
+            let isLarge = bytes > max(Self.fairBytes, 2 * runtime.baseline)
+            if isLarge, vocabulary.constraintBytes.load(ordering: .relaxed) > Self.maximumBytes { replace(&runtime) }
             for _ in 0..<2 {
                 if place.epoch == runtime.epoch, !runtime.machine.isExhausted {
                     var state = place.state
@@ -193,13 +213,10 @@ public final class Constraint: Sendable {
                         return result
                     }
                 }
-                if runtime.machine.isExhausted {
-                    let refused = runtime.refused
-                    runtime = Self.makeRuntime(blueprint, epoch: runtime.epoch + 1)
-                    runtime.refused = refused
-                }
+                if runtime.machine.isExhausted { replace(&runtime) }
                 place = Place(state: runtime.start, epoch: runtime.epoch)
                 let read = runtime.read(text, &place.state, after: [])
+                runtime.baseline = max(runtime.baseline, runtime.bytes(vocabulary))
                 guard read == text.count, !runtime.machine.isExhausted else { break }
             }
             if runtime.refused.count < Self.maximumRefused { runtime.refused.insert(text) }
@@ -209,6 +226,12 @@ public final class Constraint: Sendable {
             throw ConstraintError(.budget, "", "following the text takes more states than are granted")
         }
         return outcome
+    }
+
+    private func replace(_ runtime: inout Runtime) {
+        let refused = runtime.refused
+        runtime = Self.makeRuntime(blueprint, epoch: runtime.epoch + 1)
+        runtime.refused = refused
     }
 }
 

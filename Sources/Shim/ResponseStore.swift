@@ -139,6 +139,9 @@ final class ResponseStore: Sendable {
         }
     }
 
+    /// Bytes of all entries.
+    var bytes: Int { state.withLock { $0.bytes } }
+
     subscript(id: String) -> Entry? { state.withLock { $0.entries[id] } }
 
     /// - Returns: Whether the id was stored.

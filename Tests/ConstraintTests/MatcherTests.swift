@@ -1,6 +1,7 @@
-import Constraint
 import TestSupport
 import Testing
+
+@testable import Constraint
 
 @Suite struct MatcherTests {
     static let sources: [Constraint.Source] = [
@@ -134,5 +135,42 @@ import Testing
             if try matcher.accept(bytes: [byte]) == 1 { try matcher.mask(into: &mask) }
         }
         #expect(constraint.bytes > before)
+    }
+
+    /// Each new schema left 25 KB behind.
+    @Test func `what names were read with is freed with its machine`() throws {
+        weak var closure: Closure?
+        do {
+            let plan = try SchemaCompiler.compile(
+                Array(#"{"properties":{"a":{}},"patternProperties":{"^b":{}}}"#.utf8)[...], ignoresUnknownFormats: false
+            )
+            let machine = JSONMachine(plan, JSONOptions())
+            var state = machine.start
+            for (offset, byte) in #"{"a"#.utf8.enumerated() { #expect(machine.step(&state, byte, at: offset)) }
+            closure = machine.closures.first { $0.keys != nil }
+            #expect(closure != nil)
+        }
+        #expect(closure == nil)
+    }
+
+    @Test func `constraints begin anew if all of a vocabulary take too much memory`() throws {
+        let vocabulary = TokenVocabulary(bytes: (UInt8.min...UInt8.max).map { [$0] }, endOfGeneration: [])
+        let constraint = try Constraint.compile(.regex("(a|b)*a(a|b){13}c"), vocabulary: vocabulary)
+        func read() throws -> Int {
+            var matcher = constraint.matcher()
+            var random = SeededGenerator(seed: 1)
+            for _ in 0..<12_000 {
+                let byte = UInt8.random(in: 97...98, using: &random)
+                #expect(try matcher.accept(bytes: [byte]) == 1)
+            }
+            return constraint.bytes
+        }
+        let alone = try read()
+        #expect(alone > 2 * Constraint.fairBytes)
+        vocabulary.constraintBytes.add(Constraint.maximumBytes, ordering: .relaxed)
+        var matcher = constraint.matcher()
+        #expect(try matcher.accept(bytes: Array("ab".utf8)) == 2)
+        #expect(constraint.bytes < Constraint.fairBytes)
+        #expect(try read() <= alone)
     }
 }

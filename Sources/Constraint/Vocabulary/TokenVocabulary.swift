@@ -15,6 +15,8 @@ public final class TokenVocabulary: Sendable {
     let whitespace: WhitespaceSlice
     /// Control tokens that may be used in the literals of a `ConstraintGraph`, with their text.
     let spoken: [Int32: [UInt8]]
+    /// Bytes of what all its constraints have worked out.
+    let constraintBytes = Atomic<Int>(0)
     private let continuing = Mutex<[UInt8: [Int32]]>([:])
 
     /// - Parameter spoken: Control tokens that count as their text in literals. Others are never allowed.

@@ -166,7 +166,11 @@ public final class LocalModel: Sendable {
     deinit { thread.stop() }
 
     /// The current load.
-    public var activity: Activity { thread.activity }
+    public var activity: Activity {
+        var activity = thread.activity
+        activity.constraintBytes = constraints.bytes
+        return activity
+    }
 
     /// - Throws: `noTokenizer` with the reason, if the file has no usable tokenizer.
     public var tokenizer: TextTokenizer {

@@ -9,15 +9,14 @@ final class ConstraintStore: Sendable {
         var compiled: [Constraint.Source: Entry] = [:]
         /// Number of uses so far.
         var clock = 0
-        /// Value of `clock` when memory was last counted, and the number of counts.
-        var counted = (clock: 0, times: 0)
 
         struct Entry {
-            var constraint: Constraint
+            let constraint: Constraint
+            /// Roughly those of the source and what it was compiled to.
+            let sourceBytes: Int
             /// Value of `clock` at the last use.
             var used: Int
-            /// Memory at the last count.
-            var bytes = 0
+            var bytes: Int { sourceBytes + constraint.bytes }
         }
     }
 
@@ -25,8 +24,8 @@ final class ConstraintStore: Sendable {
     static let capacity = 2048
     /// Maximum bytes of their states and masks together.
     static let maximumBytes = 128 << 20
-    /// Counts of the memory of constraints used since the last count, to one of the memory of all.
-    static let wholeCountInterval = 32
+    /// Uses after which the memory is counted again, since constraints grow while they are used.
+    static let countInterval = 32
 
     private let contents = Mutex(Contents())
     /// Control tokens of the model's tool call markup.
@@ -47,6 +46,9 @@ final class ConstraintStore: Sendable {
         }
     }
 
+    /// Bytes of the cached constraints.
+    var bytes: Int { contents.withLock { $0.bytes } }
+
     /// Whether this is this model's vocabulary.
     func isOurs(_ vocabulary: TokenVocabulary) -> Bool { contents.withLock { $0.vocabulary === vocabulary } }
 
@@ -65,31 +67,37 @@ extension ConstraintStore.Contents {
         clock += 1
         guard let place = compiled.index(forKey: source) else { return nil }
         compiled.values[place].used = clock
-        return compiled.values[place].constraint
+        let constraint = compiled.values[place].constraint
+        if clock.isMultiple(of: ConstraintStore.countInterval) { shrink() }
+        return constraint
     }
 
     fileprivate mutating func add(_ constraint: Constraint, _ source: Constraint.Source) {
-        compiled[source] = Entry(constraint: constraint, used: clock)
+        compiled[source] = Entry(constraint: constraint, sourceBytes: 24 * source.length, used: clock)
         shrink()
     }
 
-    /// Evicts the least recently used constraints until the rest fits `maximumBytes` and `capacity`. They grow while they
-    /// are used.
+    fileprivate var bytes: Int { compiled.values.reduce(0) { $0 + $1.bytes } }
+
+    /// Evicts the least recently used constraints until the rest fits `maximumBytes` and `capacity`.
     private mutating func shrink() {
-        var total = 0
-        let countsAll = counted.times % ConstraintStore.wholeCountInterval == 0
-        for place in compiled.indices {
-            if countsAll || compiled.values[place].used > counted.clock {
-                compiled.values[place].bytes = compiled.values[place].constraint.bytes
-            }
-            total += compiled.values[place].bytes
-        }
-        counted = (clock - 1, counted.times + 1)
+        var total = bytes
         guard total > ConstraintStore.maximumBytes || compiled.count > ConstraintStore.capacity else { return }
         for (source, entry) in compiled.sorted(by: { $0.value.used < $1.value.used }) {
             guard total > ConstraintStore.maximumBytes || compiled.count > ConstraintStore.capacity else { return }
             compiled[source] = nil
             total -= entry.bytes
+        }
+    }
+}
+
+extension Constraint.Source {
+    /// Bytes of its text.
+    fileprivate var length: Int {
+        switch self {
+        case .jsonSchema(let text, _), .regex(let text), .grammar(let text), .lark(let text, _): text.utf8.count
+        case .choice(let texts): texts.reduce(0) { $0 + $1.utf8.count + 8 }
+        case .jsonObject: 0
         }
     }
 }

@@ -50,6 +50,14 @@ import LocalLLM
     add(
         "remembered_tokens", "gauge", "Tokens in the KV cache, in use or cached.",
         [("", "\(remembered)")])
+    let activities = services.models.models.compactMap { $0.loaded?.activity }
+    add(
+        "cache_bytes", "gauge", "Bytes of the server's caches.",
+        [
+            ("{cache=\"constraints\"}", "\(activities.reduce(0) { $0 + $1.constraintBytes })"),
+            ("{cache=\"responses\"}", "\(services.responses.bytes)"),
+            ("{cache=\"states\"}", "\(activities.reduce(0) { $0 + $1.stateBytes })"),
+        ])
     add("time_to_first_token_seconds", "Time to the first token of a choice.", values.secondsToFirstToken)
     add("request_duration_seconds", "Time to the end of the answer, streamed or not.", values.requestSeconds)
     add("build_info", "gauge", "Version of the server.", [("{version=\"\(version)\"}", "1")])
