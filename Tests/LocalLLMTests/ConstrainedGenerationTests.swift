@@ -1,9 +1,9 @@
-import Constraint
 import Foundation
 import TestSupport
 import Testing
 import Tokenizer
 
+@testable import Constraint
 @testable import LocalLLM
 
 /// Constraint as state of a sequence: the text has its shape whatever happens to the sequence, and is the same text.
@@ -199,6 +199,42 @@ import Tokenizer
         #expect(try await count(.regex("(ab){400}")) == "801 stop")
         // What it repeats is too long.
         #expect(try await count(.regex("([ab]{70}c)+")) == "1000 length")
+    }
+
+    @Test(.timeLimit(.minutes(2)), arguments: [1, 2])
+    func `work for a constraint holds up its own text only`(threads: Int) async throws {
+        let model = Toy(threads: threads)
+        let slow = try Constraint.compile(.jsonSchema(Self.readings), vocabulary: Toy.vocabulary)
+        let (began, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        // Stands for a mask that takes long: nothing else can be worked out for this constraint meanwhile.
+        Thread.detachNewThread {
+            var place = Constraint.Place(state: .text(0), epoch: -1)
+            try? slow.with(&place, text: []) { _, _ in
+                began.signal()
+                mayEnd.wait()
+            }
+        }
+        await withCheckedContinuation { continuation in
+            Thread.detachNewThread {
+                began.wait()
+                continuation.resume()
+            }
+        }
+        func options(_ constraint: GenerationConstraint?) -> SamplingOptions {
+            SamplingOptions(temperature: 1, seed: 5, maximumTokens: 40, constraint: constraint)
+        }
+        let waiting = model.submit(Self.tokens(20), options(GenerationConstraint(slow)))
+        let left = model.submit(Self.tokens(30), options(GenerationConstraint(slow)))
+        for seed in 2..<5 {
+            #expect(try await collect(model.submit(Self.tokens(20, seed: seed), options(nil))).tokens.count == 40)
+            let other = try toyConstraint(.regex("[a-f]{39}"))
+            #expect(try await collect(model.submit(Self.tokens(20, seed: seed), options(other))).reason == .stop)
+            left.cancel()
+        }
+        mayEnd.signal()
+        let answer = try await collect(waiting)
+        let alone = try await collect(Toy().submit(Self.tokens(20), options(toyConstraint(.jsonSchema(Self.readings)))))
+        #expect(answer == alone)
     }
 
     @Test func `a vocabulary that cannot write the shape is an error and not another text`() async throws {

@@ -85,35 +85,6 @@ import Testing
         return (done[0].runs, done[1].runs)
     }
 
-    @Test(arguments: [1, 2, 3, 8])
-    func `side work is done once, beside regions or at its end`(threads: Int) {
-        let pool = ThreadPool(count: threads)
-        defer { pool.stop() }
-        for items in [0, 1, 2, 7, 100] {
-            let (side, pieces) = ((0..<items).map { _ in Box() }, (0..<50).map { _ in Box() })
-            for round in 1...20 {
-                pool.beginSideWork(side.map { box in { box.add() } })
-                for _ in 0..<5 { pool.forEach(50) { piece, _ in pieces[piece].add() } }
-                pool.finishSideWork()
-                #expect(side.allSatisfy { $0.value == round })
-            }
-            #expect(pieces.allSatisfy { $0.value == 100 })
-        }
-    }
-
-    @Test func `side work runs beside a region`() {
-        let pool = ThreadPool(count: 2)
-        defer { pool.stop() }
-        let begun = Box()
-        pool.beginSideWork([{ begun.add() }])
-        // The caller's pieces wait for the side work, which the other worker does.
-        pool.forEach(2) { _, worker in
-            while worker == 0, begun.value == 0 {}
-        }
-        pool.finishSideWork()
-        #expect(begun.value == 1)
-    }
-
     private final class List: Sendable {
         private let list = Mutex<[Range<Int>]>([])
         var runs: [Range<Int>] { list.withLock { $0 } }

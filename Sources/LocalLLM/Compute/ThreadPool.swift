@@ -25,10 +25,6 @@ final class ThreadPool: @unchecked Sendable {
     private let stopping = Atomic<Bool>(false)
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let wake = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-    /// Written by the caller while no item is left or being done.
-    private var sideWork: [() -> Void] = []
-    private let sideWorkLeft = Atomic<Int>(0)
-    private let sideWorkDone = Atomic<Int>(0)
 
     /// `region` is the region's number times `step`, plus `open` while it is open, plus the number of workers inside.
     private static let step = 1 << 16
@@ -108,43 +104,6 @@ final class ThreadPool: @unchecked Sendable {
         }
     }
 
-    /// Lets workers do these items between the regions that follow. Regions do not wait for them; `finishSideWork` does,
-    /// and must be called before the next `beginSideWork`.
-    func beginSideWork(_ work: [() -> Void]) {
-        guard !work.isEmpty else { return }
-        sideWork = work
-        sideWorkDone.store(0, ordering: .relaxed)
-        sideWorkLeft.store(work.count, ordering: .sequentiallyConsistent)
-        if sleepers.load(ordering: .sequentiallyConsistent) > 0 { wakeSleepers() }
-    }
-
-    /// Does the items that no worker has begun, and waits for the others.
-    func finishSideWork() {
-        while takeSideWork() {}
-        while sideWorkDone.load(ordering: .acquiring) < sideWork.count { sched_yield() }
-        sideWork = []
-    }
-
-    /// - Returns: Whether there was an item to do.
-    private func takeSideWork() -> Bool {
-        var left = sideWorkLeft.load(ordering: .relaxed)
-        while left > 0 {
-            let (exchanged, original) = sideWorkLeft.weakCompareExchange(
-                expected: left, desired: left - 1, ordering: .acquiringAndReleasing)
-            if exchanged {
-                doSideWork(left - 1)
-                sideWorkDone.wrappingAdd(1, ordering: .acquiringAndReleasing)
-                return true
-            }
-            left = original
-        }
-        return false
-    }
-
-    /// Not inlined, so that the reference to the item is released before it counts as done.
-    @inline(never)
-    private func doSideWork(_ index: Int) { sideWork[index]() }
-
     /// Not inlined, so that the reference to `body` is released before the worker leaves the region.
     @inline(never)
     private func takePieces(worker: Int) {
@@ -211,7 +170,6 @@ final class ThreadPool: @unchecked Sendable {
     private func work(_ index: Int) {
         var seen = 0
         while !stopping.load(ordering: .acquiring) {
-            if takeSideWork() { continue }
             let state = region.load(ordering: .acquiring)
             if state / Self.step == seen {
                 waitForRegion(after: seen)
@@ -230,15 +188,14 @@ final class ThreadPool: @unchecked Sendable {
     private func waitForRegion(after seen: Int) {
         for _ in 0..<Self.spins {
             if region.load(ordering: .acquiring) / Self.step != seen { return }
-            if sideWorkLeft.load(ordering: .relaxed) > 0 { return }
             cpu_pause()
         }
         // Register as a sleeper before checking again: `forEach` opens the region before it looks for sleepers, so one
-        // of the two sees the other. The same holds for `beginSideWork`.
+        // of the two sees the other.
         pthread_mutex_lock(mutex)
         sleepers.wrappingAdd(1, ordering: .sequentiallyConsistent)
         while region.load(ordering: .sequentiallyConsistent) / Self.step == seen,
-            sideWorkLeft.load(ordering: .sequentiallyConsistent) == 0, !stopping.load(ordering: .sequentiallyConsistent)
+            !stopping.load(ordering: .sequentiallyConsistent)
         {
             pthread_cond_wait(wake, mutex)
         }

@@ -4,6 +4,8 @@ public import Constraint
 public struct GenerationConstraint: Sendable, Equatable {
     /// A graph of constraints that were compiled by the generating model's `LocalModel.constraint(_:)`.
     public var shape: ConstraintGraph
+    /// What errors call the constraint, such as the field of a request.
+    public var name: String?
 
     /// - Parameters:
     ///   - constraint: Compiled by `LocalModel.constraint(_:)` of the model that generates.

@@ -53,6 +53,21 @@ final class ModelThread: @unchecked Sendable {
     private static let leastRows = (beside: pageTokens, alone: 128)
     static let concurrency = 64
 
+    /// What sequences sampled on side threads.
+    private final class Mailbox: Sendable {
+        struct Contents {
+            var outcomes: [(id: Scheduler.ID, outcome: Result<Sequence.Outcome, LocalModelError>)] = []
+            /// Whether the engine's thread waits for an outcome, in the middle of its loop.
+            var isAwaited = false
+        }
+        let contents = Mutex(Contents())
+        let arrival = DispatchSemaphore(value: 0)
+    }
+
+    /// Maximum time for which a step waits for sequences that sample on side threads, and the part of the step's own time
+    /// from which on it does. Longer work makes a sequence sit out steps.
+    private static let sideSeconds = (least: 0.002, most: 0.02, part: 0.25)
+
     private let inbox: Mutex<Inbox>
     private let arrival = DispatchSemaphore(value: 0)
     /// The model's name, for error messages.
@@ -68,6 +83,12 @@ final class ModelThread: @unchecked Sendable {
     private var scheduler: Scheduler
     private var shares = TimeShares()
     private var sequences: [Scheduler.ID: Sequence] = [:]
+    /// Sequences that sample on a side thread, with the tokens that their last step gave them; they have no rows meanwhile.
+    private var sampling: [Scheduler.ID: Sequence] = [:]
+    /// Ended sequences on which a side thread still works.
+    private var leaving: [Sequence] = []
+    private let sideThreads = SideThreads()
+    private let sampled = Mailbox()
     /// Counts the bytes of all states of this engine.
     private let memory = StateMemory()
     private(set) var prefixes: PrefixCache
@@ -199,6 +220,7 @@ final class ModelThread: @unchecked Sendable {
                 case .stop: return shutDown()
                 }
             }
+            collectSampled()
             let entries = nextStep()
             report()
             if entries.isEmpty, readings.isEmpty {
@@ -224,7 +246,8 @@ final class ModelThread: @unchecked Sendable {
         let counts = scheduler.counts
         inbox.withLock {
             $0.activity = .init(
-                running: counts.running, waiting: counts.waiting, cachedTokens: prefixes.count * pageTokens)
+                running: counts.running, waiting: counts.waiting, cachedTokens: prefixes.count * pageTokens,
+                stateBytes: memory.bytes)
         }
     }
 
@@ -239,9 +262,11 @@ final class ModelThread: @unchecked Sendable {
         _ id: Scheduler.ID, _ request: Request,
         _ continuation: AsyncThrowingStream<GenerationPiece, any Error>.Continuation
     ) {
-        let sequence = Sequence(request, network, memory, tokenizer, drafter, continuation)
+        let sequence = Sequence(
+            request, network, memory, tokenizer, drafter, continuation,
+            side: SideThreads.Queue(sideThreads, client: request.client ?? "\(request.group?.number ?? -id)"))
         // The running prefill that shares the longest prefix.
-        let leader = sequences.filter { $0.value.isPrefilling }
+        let leader = sequences.filter { sampling[$0.key] == nil && $0.value.isPrefilling }
             .map { (id: $0.key, tokens: sequence.sharedPrompt(with: $0.value)) }
             .max { $0.tokens < $1.tokens }
         if let leader { sequences[leader.id]?.wantCheckpoint(at: leader.tokens) }
@@ -252,7 +277,7 @@ final class ModelThread: @unchecked Sendable {
 
     private func nextStep() -> [Scheduler.Entry] {
         reviewMemory()
-        for id in scheduler.preempt() { sequences[id]?.forget() }
+        for id in scheduler.preempt(sparing: { sampling[$0] != nil }) { sequences[id]?.forget() }
         let rows = rowsOfStep
         var entries = schedule(rows)
         if entries.isEmpty, !shares.resting.isEmpty {
@@ -320,11 +345,9 @@ final class ModelThread: @unchecked Sendable {
         }
         let started = ContinuousClock.now
         // The masks of the choices after this step depend on no logits: they are computed beside it.
-        let masks = entries.filter { $0.outputs > 0 }.compactMap { sequences[$0.id] }.filter(\.wantsMask)
-        compute.pool.beginSideWork(masks.map { sequence in { sequence.prepareMask() } })
+        for entry in entries where entry.outputs > 0 { sequences[entry.id]!.beginMask() }
         let logits = network.forward(step, on: compute)
         let ended = ContinuousClock.now
-        compute.pool.finishSideWork()
         // All sequences of the step were cancelled: discard its results.
         if isAbandoned() { return }
         do throws(ModelFileError) { try checkIntact() } catch {
@@ -344,23 +367,34 @@ final class ModelThread: @unchecked Sendable {
             drafter.keep(states, of: step, entries.map { sequences[$0.id]! }, on: compute)
         }
         let room = draftRoom(after: entries)
-        let outcomes = sample(entries, logits, room)
+        let outcomes = sample(entries, logits, room, seconds: (ended - started) / .seconds(1))
         account(entries, started: started, ended: ended)
+        settle(
+            zip(entries, outcomes).compactMap { entry, outcome in
+                outcome.map { (id: entry.id, hasSampled: entry.outputs > 0, outcome: $0) }
+            }, room)
+    }
+
+    /// Ends or continues sequences after a step's sampling.
+    private func settle(
+        _ outcomes: [(id: Scheduler.ID, hasSampled: Bool, outcome: Result<Sequence.Outcome, LocalModelError>)],
+        _ room: DraftRoom?
+    ) {
         var going: [(id: Scheduler.ID, sequence: Sequence, sampled: Int)] = []
-        for (entry, outcome) in zip(entries, outcomes) {
-            let sequence = sequences[entry.id]!
+        for (id, hasSampled, outcome) in outcomes {
+            let sequence = sequences[id]!
             do throws(LocalModelError) {
                 let outcome = try outcome.get()
-                if entry.outputs > 0 { sequence.rollBackRejected() }
+                if hasSampled { sequence.rollBackRejected() }
                 sequence.share(with: &prefixes)
                 if outcome.isDone {
-                    end(entry.id)
-                } else if entry.outputs > 0 {
-                    going.append((entry.id, sequence, outcome.sampled))
+                    end(id)
+                } else if hasSampled {
+                    going.append((id, sequence, outcome.sampled))
                 }
             } catch {
                 sequence.continuation.finish(throwing: error)
-                end(entry.id)
+                end(id)
             }
         }
         if let drafter, let room {
@@ -372,29 +406,104 @@ final class ModelThread: @unchecked Sendable {
         }
     }
 
+    /// Continues the sequences that have sampled on side threads since.
+    private func collectSampled() {
+        leaving.removeAll { !$0.side.isBusy }
+        settle(takeSampled().map { (id: $0, hasSampled: true, outcome: $1) }, nil)
+    }
+
+    private func takeSampled() -> [(Scheduler.ID, Result<Sequence.Outcome, LocalModelError>)] {
+        guard !sampling.isEmpty else { return [] }
+        let outcomes = sampled.contents.withLock { exchange(&$0.outcomes, with: []) }
+        return outcomes.compactMap { id, outcome in
+            guard let sequence = sampling.removeValue(forKey: id) else { return nil }
+            sequence.wasLate = sequence.secondsBeside > Self.sideSeconds.least
+            return (id, outcome)
+        }
+    }
+
     /// Lets the sequences of a step sample in parallel: over a large vocabulary it takes up to a millisecond each.
+    ///
+    /// Those with a constraint sample on side threads, since nobody knows how long its next mask takes.
+    ///
+    /// - Parameter seconds: Duration of the step.
+    /// - Returns: `nil` for sequences that are not ready; see `collectSampled`.
     private func sample(
-        _ entries: [Scheduler.Entry], _ logits: Matrix, _ room: DraftRoom?
-    ) -> [Result<Sequence.Outcome, LocalModelError>] {
+        _ entries: [Scheduler.Entry], _ logits: Matrix, _ room: DraftRoom?, seconds: Double
+    ) -> [Result<Sequence.Outcome, LocalModelError>?] {
         var row = 0
         let work = entries.map { entry in
             defer { row += entry.outputs }
-            return (sequence: sequences[entry.id]!, logits: logits[rows: row, count: entry.outputs])
+            return (id: entry.id, sequence: sequences[entry.id]!, logits: logits[rows: row, count: entry.outputs])
         }
-        var outcomes = work.map { _ in Result<Sequence.Outcome, LocalModelError>.success(.init(isDone: false)) }
+        for (id, sequence, logits) in work where logits.rows > 0 && sequence.isConstrained { sampling[id] = sequence }
+        let inPlace = Set(entries.map(\.id)).subtracting(sampling.keys)
+        let (mailbox, loop, cost) = (sampled, arrival, stepCost)
+        mailbox.contents.withLock { $0.isAwaited = true }
+        var outcomes: [Result<Sequence.Outcome, LocalModelError>?] = work.map { _ in .success(.init(isDone: false)) }
         outcomes.withUnsafeMutableBufferPointer { outcomes in
             compute.pool.forEach(work.count) { index, _ in
-                let (sequence, logits) = work[index]
+                let (id, sequence, logits) = work[index]
                 sequence.reportProgress()
                 guard logits.rows > 0 else { return }
-                guard (0..<logits.rows).allSatisfy({ logits.isFinite($0) }) else {
-                    outcomes[index] = .failure(.resultNotFinite(model: name, input: nil))
+                outcomes[index] = inPlace.contains(id) ? .success(.init(isDone: false)) : nil
+                let isFinite = (0..<logits.rows).allSatisfy { logits.isFinite($0) }
+                let failure = LocalModelError.resultNotFinite(model: name, input: nil)
+                if inPlace.contains(id) {
+                    outcomes[index] =
+                        isFinite
+                        ? Result { () throws(LocalModelError) in try sequence.sample(logits, room: room, cost: cost) }
+                        : .failure(failure)
                     return
                 }
-                outcomes[index] = Result { () throws(LocalModelError) in
-                    try sequence.sample(logits, room: room, cost: stepCost)
+                sequence.sampleBeside(isFinite ? logits : nil, failure, room: room, cost: cost) { outcome in
+                    let isAwaited = mailbox.contents.withLock { contents in
+                        contents.outcomes.append((id, outcome))
+                        return contents.isAwaited
+                    }
+                    (isAwaited ? mailbox.arrival : loop).signal()
                 }
             }
+        }
+        let limit = min(max(seconds * Self.sideSeconds.part, Self.sideSeconds.least), Self.sideSeconds.most)
+        let own = Dictionary(uniqueKeysWithValues: work.enumerated().map { ($1.id, $0) })
+        let late = awaitSampled(of: own.keys.filter { sampling[$0] != nil }, until: .now() + limit)
+        for (id, outcome) in late { if let index = own[id] { outcomes[index] = outcome } }
+        return outcomes
+    }
+
+    /// Waits for sequences that sample on side threads, except those that were late the last time.
+    ///
+    /// - Returns: The outcomes so far, also those of sequences that were not waited for.
+    private func awaitSampled(
+        of ids: [Scheduler.ID], until deadline: DispatchTime
+    ) -> [Scheduler.ID: Result<Sequence.Outcome, LocalModelError>] {
+        defer {
+            sampled.contents.withLock { $0.isAwaited = false }
+            while sampled.arrival.wait(timeout: .now()) == .success {}
+            // Outcomes that came since the last look, and those of earlier steps, are collected by the loop.
+            if !sampling.isEmpty { arrival.signal() }
+        }
+        guard !ids.isEmpty else { return [:] }
+        var outcomes: [Scheduler.ID: Result<Sequence.Outcome, LocalModelError>] = [:]
+        while true {
+            let awaited = Set(ids)
+            let new = sampled.contents.withLock { contents in
+                let new = contents.outcomes.filter { awaited.contains($0.id) }
+                contents.outcomes.removeAll { awaited.contains($0.id) }
+                return new
+            }
+            for (id, outcome) in new {
+                outcomes[id] = outcome
+                sampling[id]?.wasLate = false
+                sampling[id] = nil
+            }
+            guard ids.contains(where: { sampling[$0]?.wasLate == false }) else { break }
+            if sampled.arrival.wait(timeout: deadline) == .timedOut { break }
+        }
+        for id in ids {
+            sampling[id]?.wasLate = true
+            sampling[id]?.side.lower()
         }
         return outcomes
     }
@@ -402,7 +511,9 @@ final class ModelThread: @unchecked Sendable {
     /// The room of an answer for drafts in the step after that of `entries`; `nil` if a prompt needs the rows.
     private func draftRoom(after entries: [Scheduler.Entry]) -> DraftRoom? {
         let answers = Set(entries.lazy.filter { $0.outputs > 0 }.map(\.id))
-        let isPrefilling = sequences.contains { $0.value.isPrefilling && !answers.contains($0.key) }
+        let isPrefilling = sequences.contains {
+            !answers.contains($0.key) && sampling[$0.key] == nil && $0.value.isPrefilling
+        }
         return isPrefilling ? nil : DraftRoom(answers: sequences.count)
     }
 
@@ -412,7 +523,8 @@ final class ModelThread: @unchecked Sendable {
     ) {
         let rows = entries.reduce(0) { $0 + $1.tokens.count }
         let secondsPerRow = (ended - started) / .seconds(1) / Double(rows)
-        let sampling = entries.map { sequences[$0.id]!.takeStepSeconds() }
+        // A sequence on a side thread holds up no other: it pays by sitting out.
+        let sampling = entries.map { self.sampling[$0.id] == nil ? sequences[$0.id]!.takeStepSeconds() : 0 }
         let total = sampling.reduce(0, +)
         let share = total > 0 ? (.now - ended) / .seconds(1) / total : 0
         var costs: [String: Double] = [:]
@@ -425,14 +537,23 @@ final class ModelThread: @unchecked Sendable {
 
     private func end(_ id: Scheduler.ID) {
         scheduler.remove(id)
-        sequences.removeValue(forKey: id)?.continuation.finish()
+        sampling[id] = nil
+        if let sequence = sequences.removeValue(forKey: id) {
+            sequence.continuation.finish()
+            if sequence.side.isBusy { leaving.append(sequence) }
+        }
         inbox.withLock { $0.underWay.remove(id) }
     }
 
     private func shutDown() {
         for sequence in sequences.values { sequence.continuation.finish(throwing: LocalModelError.shutDown) }
         while let (_, reading) = readings.next() { reading(nil) }
+        leaving += sequences.values
         sequences = [:]
+        sampling = [:]
         compute.pool.stop()
+        sideThreads.stop()
+        while leaving.contains(where: \.side.isBusy) { usleep(10_000) }
+        leaving = []
     }
 }

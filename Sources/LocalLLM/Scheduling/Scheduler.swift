@@ -109,8 +109,9 @@ struct Scheduler {
     /// Preempts sequences, youngest first, until the others fit the memory; and one of the client with the most running
     /// sequences if a client without any finds no room. Preempted sequences start over later.
     ///
+    /// - Parameter isSpared: Sequences that keep their state.
     /// - Returns: The preempted sequences.
-    mutating func preempt() -> [ID] {
+    mutating func preempt(sparing isSpared: (ID) -> Bool = { _ in false }) -> [ID] {
         var preempted: [ID] = []
         func sendBack(_ index: Int) {
             var sequence = running.remove(at: index)
@@ -119,11 +120,13 @@ struct Scheduler {
             preempted.append(sequence.id)
             waiting.insert(sequence, at: 0)
         }
-        while running.count > 1, memory > capacity { sendBack(running.count - 1) }
+        while running.count > 1, memory > capacity, let youngest = running.lastIndex(where: { !isSpared($0.id) }) {
+            sendBack(youngest)
+        }
         let counts = Dictionary(grouping: running, by: \.client).mapValues(\.count)
         if let newcomer = waiting.first(where: { counts[$0.client] == nil }), !hasRoom(for: newcomer, beside: memory),
             let most = counts.max(by: { $0.value < $1.value }), most.value > 1,
-            let youngest = running.lastIndex(where: { $0.client == most.key })
+            let youngest = running.lastIndex(where: { $0.client == most.key && !isSpared($0.id) })
         {
             sendBack(youngest)
         }
@@ -184,7 +187,7 @@ struct Scheduler {
             return entries
         }
         let answers = answersOfNextStep(resting: resting)
-        budget += answers.count { running[$0].length > running[$0].computed }
+        budget += answers.count
         for (place, index) in answers.enumerated() {
             // Drafted rows of one answer leave every other answer its row.
             advance(index, by: max(1, budget - (answers.count - 1 - place)))
@@ -198,7 +201,11 @@ struct Scheduler {
 
     /// Indices of the running sequences that decode in the next step.
     private mutating func answersOfNextStep(resting: Set<String>) -> [Int] {
-        let answers = running.indices.filter { running[$0].isAnswering && !resting.contains(running[$0].client) }
+        // Others are still being sampled.
+        let answers = running.indices.filter {
+            running[$0].isAnswering && running[$0].length > running[$0].computed
+                && !resting.contains(running[$0].client)
+        }
         guard isShared else { return answers }
         let chosen = Dictionary(grouping: answers) { running[$0].client }.values.flatMap { own in
             own.sorted { (running[$0].turn, $0) < (running[$1].turn, $1) }.prefix(Self.clientRows)

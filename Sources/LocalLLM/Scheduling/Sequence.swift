@@ -59,6 +59,16 @@ extension ModelThread {
         private var constraint: ConstraintFollower?
         /// Ends a constrained answer that only repeats itself; `nil` if the request limits its tokens.
         private var repetition: RepetitionDetector?
+        private let constraintName: String?
+        /// Work beside the engine's thread.
+        let side: SideThreads.Queue
+        /// Whether sampling beside the last step was not ready in time.
+        var wasLate = false
+        /// Processor seconds of sampling beside the last step, and of all work for the constraint.
+        private(set) var secondsBeside = 0.0
+        private var constraintSeconds = 0.0
+        /// The logits for sampling beside the next steps.
+        private var logits: [Float] = []
         private var decoder: StreamingDecoder?
         private var stopFilter: StopFilter
         /// Tokens of text that is held back.
@@ -72,8 +82,11 @@ extension ModelThread {
 
         init(
             _ request: Request, _ network: any Network, _ memory: StateMemory, _ tokenizer: TextTokenizer?,
-            _ drafter: Drafter?, _ continuation: AsyncThrowingStream<GenerationPiece, any Error>.Continuation
+            _ drafter: Drafter?, _ continuation: AsyncThrowingStream<GenerationPiece, any Error>.Continuation,
+            side: SideThreads.Queue
         ) {
+            self.side = side
+            constraintName = request.options.constraint?.name
             self.memory = memory
             encoding = request.encoding.map { SequenceEncoding($0) }
             adapters = request.adapters
@@ -226,14 +239,67 @@ extension ModelThread {
             answerCheckpoint = node
         }
 
-        /// Whether the next choice is likely to need the mask of the constraint.
-        var wantsMask: Bool { constraint?.wantsMask ?? false }
+        /// Whether a constraint limits the text, so that sampling may take long.
+        var isConstrained: Bool { constraint?.isConstrained ?? false }
 
-        /// Computes the mask of the next choice. Runs beside the step: touches the constraint only.
-        func prepareMask() {
-            let began = ThreadTime.seconds
-            constraint?.prepareMask()
-            stepSeconds += ThreadTime.seconds - began
+        /// Maximum processor seconds of a constraint's work for one text.
+        private static let maximumConstraintSeconds = 10.0
+
+        /// Begins to compute the mask of the next choice on a side thread, if that is likely to need it.
+        func beginMask() {
+            guard constraint?.wantsMask == true else { return }
+            let this = Unowned(sequence: self)
+            side.add {
+                let sequence = this.sequence
+                let began = ThreadTime.seconds
+                sequence.constraint?.prepareMask()
+                let seconds = ThreadTime.seconds - began
+                sequence.stepSeconds += seconds
+                sequence.constraintSeconds += seconds
+            }
+        }
+
+        /// Does what `sample` does on a side thread. Until it calls `report`, nothing else may use the sequence.
+        ///
+        /// - Parameter logits: Copied; `nil`: they are not finite, which is the `failure`.
+        func sampleBeside(
+            _ logits: Matrix?, _ failure: LocalModelError, room: DraftRoom?, cost: StepCost,
+            report: @escaping @Sendable (Result<Outcome, LocalModelError>) -> Void
+        ) {
+            guard let logits else { return report(.failure(failure)) }
+            self.logits.removeAll(keepingCapacity: true)
+            for row in 0..<logits.rows {
+                self.logits.append(contentsOf: UnsafeBufferPointer(start: logits[row], count: logits.columns))
+            }
+            let (this, rows, columns) = (Unowned(sequence: self), logits.rows, logits.columns)
+            side.add {
+                let sequence = this.sequence
+                let began = ThreadTime.seconds
+                var copy = exchange(&sequence.logits, with: [])
+                var outcome = copy.withUnsafeMutableBufferPointer { buffer in
+                    Result { () throws(LocalModelError) in
+                        try sequence.sample(
+                            Matrix(buffer.baseAddress!, rows: rows, columns: columns), room: room, cost: cost)
+                    }
+                }
+                sequence.logits = copy
+                sequence.secondsBeside = ThreadTime.seconds - began
+                sequence.constraintSeconds += sequence.secondsBeside
+                if sequence.constraintSeconds > Self.maximumConstraintSeconds, (try? outcome.get())?.isDone != true {
+                    outcome = .failure(sequence.constraintFailed("its work took more than 10 s of processor time"))
+                }
+                report(outcome)
+            }
+        }
+
+        /// A reference for side threads, which must not be the last to release a sequence: its pages are counted by the
+        /// engine's thread, which keeps the sequence while they work.
+        private struct Unowned: @unchecked Sendable {
+            unowned(unsafe) let sequence: Sequence
+        }
+
+        private func constraintFailed(_ reason: String) -> LocalModelError {
+            .constraintFailed("\(constraintName ?? "constraint"): \(reason)")
         }
 
         /// What a sequence did with the logits of a step.
@@ -311,7 +377,7 @@ extension ModelThread {
         private func following<Result>(
             _ body: (inout ConstraintFollower?) throws(ConstraintError) -> Result
         ) throws(LocalModelError) -> Result {
-            do { return try body(&constraint) } catch { throw .constraintFailed(error.description) }
+            do { return try body(&constraint) } catch { throw constraintFailed(error.description) }
         }
 
         private func lookUp(_ room: DraftRoom, _ cost: StepCost, _ most: Int) {
@@ -371,7 +437,7 @@ extension ModelThread {
             if let token { return token }
             let isComplete = try following { follower throws(ConstraintError) in try follower!.isComplete() }
             guard isComplete else {
-                throw .constraintFailed("No token of the vocabulary continues the text as its constraint wants it.")
+                throw constraintFailed("no token of the vocabulary continues the text")
             }
             return nil
         }

@@ -9,7 +9,11 @@ extension LanguageModel {
     ///
     /// - Throws: `APIError` that names the field, and the keyword with its path in the schema.
     func constraint(_ requested: RequestedFormat?, _ trace: RequestTrace) throws -> GenerationConstraint? {
-        try requested.map { GenerationConstraint(try compiled($0, trace)) }
+        try requested.map { requested in
+            var constraint = GenerationConstraint(try compiled(requested, trace))
+            constraint.name = requested.field
+            return constraint
+        }
     }
 
     /// Compiles the requested format of an answer, and the schemas of its tool calls. `trace` gets warnings of what is not
@@ -26,7 +30,11 @@ extension LanguageModel {
         do {
             let shape = try answer.shape(after: prompt.text, beginning: prompt.beginning) { try constraint($0) }
             for error in answer.unenforced { trace.warn("\(tools?.fields[error.tool] ?? "tools"): \(error.reason)") }
-            return try shape.map { GenerationConstraint(try constraint($0)) }
+            return try shape.map {
+                var constraint = GenerationConstraint(try constraint($0))
+                constraint.name = requested?.field ?? "tools"
+                return constraint
+            }
         } catch let error as ToolSchemaError {
             throw APIError(invalidSchema: tools?.fields[error.tool] ?? "tools", error.reason)
         }
