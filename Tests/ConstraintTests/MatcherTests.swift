@@ -142,8 +142,7 @@ import Testing
         weak var closure: Closure?
         do {
             let plan = try SchemaCompiler.compile(
-                Array(#"{"properties":{"a":{}},"patternProperties":{"^b":{}}}"#.utf8)[...], ignoresUnknownFormats: false
-            )
+                Array(#"{"properties":{"a":{}},"patternProperties":{"^b":{}}}"#.utf8)[...])
             let machine = JSONMachine(plan, JSONOptions())
             var state = machine.start
             for (offset, byte) in #"{"a"#.utf8.enumerated() { #expect(machine.step(&state, byte, at: offset)) }
