@@ -7,7 +7,7 @@ public typealias CompletionRequest = GenerationRequest<CompletionFields>
 public struct CompletionFields: Codable, Sendable {
     /// Absent: the server's only model.
     public var model: String?
-    public var prompt: TextInput
+    public var prompt: PromptInput
     /// Absent: 16, OpenAI's default; -1: as many as fit.
     public var maxTokens: WholeNumber?
     /// Whether choices begin with their prompt.

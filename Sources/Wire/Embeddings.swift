@@ -30,7 +30,6 @@ public struct EmbeddingRequest: Codable, Sendable {
             switch input {
             case .texts(let texts): texts.firstIndex(of: "")
             case .tokens(let lists): lists.firstIndex(of: [])
-            case .mixed(let inputs): inputs.firstIndex(of: [])
             }
         if let empty {
             throw .invalid(input.count == 1 ? "input" : "input[\(empty)]", "must not be empty")

@@ -6,7 +6,7 @@ public struct LlamaCompletionFields: Codable, Sendable {
     /// Absent: the server's only model.
     public var model: String?
     /// Required by `/completion`; with `/infill`, text appended to the prefix.
-    public var prompt: TextInput?
+    public var prompt: PromptInput?
     /// Number of most likely tokens to report at each position.
     public var nProbs: WholeNumber?
     public var returnTokens: Bool?

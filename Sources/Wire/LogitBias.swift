@@ -30,7 +30,7 @@ public struct LogitBias: Codable, Sendable, Equatable {
         byToken = [:]
         while !pairs.isAtEnd {
             var pair = try pairs.nestedUnkeyedContainer()
-            switch try pair.decode(TextInput.Piece.self) {
+            switch try pair.decode(PromptInput.Piece.self) {
             case .text(let text): byToken[text] = try pair.decode(Bias.self).value
             case .token(let id): byToken["\(id)"] = try pair.decode(Bias.self).value
             }

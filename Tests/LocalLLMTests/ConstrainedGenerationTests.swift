@@ -233,8 +233,10 @@ import Tokenizer
         }
         mayEnd.signal()
         let answer = try await collect(waiting)
-        let alone = try await collect(Toy().submit(Self.tokens(20), options(toyConstraint(.jsonSchema(Self.readings)))))
+        let other = Toy()
+        let alone = try await collect(other.submit(Self.tokens(20), options(toyConstraint(.jsonSchema(Self.readings)))))
         #expect(answer == alone)
+        withExtendedLifetime((model, other)) {}
     }
 
     @Test func `a vocabulary that cannot write the shape is an error and not another text`() async throws {

@@ -13,13 +13,14 @@ import Testing
     }
 
     @Test(arguments: [
-        (#""a""#, TextInput.texts(["a"])), (#"["a","b"]"#, .texts(["a", "b"])), ("[1, 2]", .tokens([[1, 2]])),
-        ("[[1],[2,3]]", .tokens([[1], [2, 3]])), (#""""#, .texts([""])), ("[[]]", .tokens([[]])),
+        (#""a""#, PromptInput.plain(.texts(["a"]))), (#"["a","b"]"#, .plain(.texts(["a", "b"]))),
+        ("[1, 2]", .plain(.tokens([[1, 2]]))), ("[[1],[2,3]]", .plain(.tokens([[1], [2, 3]]))),
+        (#""""#, .plain(.texts([""]))), ("[[]]", .plain(.tokens([[]]))),
         (#"[1,"a"]"#, .mixed([[.token(1), .text("a")]])), (#"["a",1]"#, .mixed([[.text("a"), .token(1)]])),
         (#"["a",[1,"b"],[2]]"#, .mixed([[.text("a")], [.token(1), .text("b")], [.token(2)]])),
         (#"{"prompt_string":"a"}"#, .mixed([[.text("a")]])), (#"[{"prompt_string":"a"}]"#, .mixed([[.text("a")]])),
     ])
-    func `a prompt in each of its forms`(_ json: String, _ prompt: TextInput) throws {
+    func `a prompt in each of its forms`(_ json: String, _ prompt: PromptInput) throws {
         #expect(try completion("\"prompt\": \(json)").prompt == prompt)
     }
 
@@ -63,7 +64,7 @@ import Testing
         ("input", #""input": []"#), ("input", #""input": """#), ("input[1]", #""input": ["a", ""]"#),
         ("input[0]", #""input": [[], [1]]"#), ("input", "\"x\": 1"),
         ("encoding_format", #""input": "a", "encoding_format": "hex""#),
-        ("dimensions", #""input": "a", "dimensions": 0"#), ("input[1]", #""input": [[1, "a"], []]"#),
+        ("dimensions", #""input": "a", "dimensions": 0"#), ("input[0][1]", #""input": [[1, "a"], []]"#),
         ("truncate_prompt_tokens", #""input": "a", "truncate_prompt_tokens": 0"#),
         ("input", "\"input\": [\(Array(repeating: "[1]", count: 2049).joined(separator: ","))]"),
     ])

@@ -123,10 +123,10 @@ extension GenerationRequest<CompletionFields> {
     }
 }
 
-extension TextInput {
+extension PromptInput {
     /// The texts of the prompts; for prompts given as ids, with the ids.
     fileprivate func texts(for model: any LanguageModel) throws -> [(text: String, tokens: [Int32]?)] {
-        if case .texts(let texts) = self { return texts.map { ($0, nil) } }
+        if case .plain(.texts(let texts)) = self { return texts.map { ($0, nil) } }
         return try prompts(for: model).map { ($0.text, $0.tokens) }
     }
 
@@ -138,8 +138,8 @@ extension TextInput {
         let path = { (index: Int) in count == 1 ? "prompt" : "prompt[\(index)]" }
         let prompts =
             switch self {
-            case .texts(let texts): try texts.map { TextPrompt(text: $0, tokens: try model.tokens(of: $0)) }
-            case .tokens(let lists):
+            case .plain(.texts(let texts)): try texts.map { TextPrompt(text: $0, tokens: try model.tokens(of: $0)) }
+            case .plain(.tokens(let lists)):
                 try lists.enumerated().map { index, list in
                     let tokens = try model.checked(list, at: path(index))
                     return TextPrompt(

@@ -62,10 +62,6 @@ extension TextInput {
                 try texts.map { try model.tokenizer.encode($0, addSpecial: true, parseSpecial: false) }
             case .tokens(let lists):
                 try lists.enumerated().map { try model.checked($0.element, at: path($0.offset)) }
-            case .mixed(let inputs):
-                try inputs.enumerated().map {
-                    try model.tokens(of: $0.element, at: path($0.offset), parseSpecial: false)
-                }
             }
         if let most {
             let (tokenizer, count) = (try model.tokenizer, most.limit.map { Int(clamping: $0) } ?? model.contextSize)

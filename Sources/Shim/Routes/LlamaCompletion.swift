@@ -29,7 +29,7 @@ extension GenerationRequest<LlamaCompletionFields> {
         var gap = Gap(before: tokens(before), after: tokens(after), files: fields.inputExtra ?? [])
         switch fields.prompt {
         case nil: break
-        case .texts(let texts)?:
+        case .plain(.texts(let texts))?:
             let text = texts.joined()
             gap.before += tokens(text)
             before += text

@@ -51,12 +51,12 @@ import Wire
 
 extension LanguageModel {
     /// The tokens of an input of texts and ids. Special tokens are added before a text at the beginning.
-    func tokens(of pieces: [TextInput.Piece], at path: String, parseSpecial: Bool = true) throws -> [Int32] {
+    func tokens(of pieces: [PromptInput.Piece], at path: String) throws -> [Int32] {
         let tokenizer = try tokenizer
         return try pieces.enumerated().flatMap { index, piece -> [Int32] in
             switch piece {
             case .text(let text):
-                tokenizer.encode(text, addSpecial: index == 0, parseSpecial: parseSpecial)
+                tokenizer.encode(text, addSpecial: index == 0, parseSpecial: true)
             case .token(let id):
                 try checked([id], at: path, first: index)
             }
