@@ -1,37 +1,20 @@
-import Constraint
-import Dialects
 import LocalLLM
-import Template
-import Tokenizer
 
 /// The language model as the routes use it. Tests replace it by a scripted one.
-protocol LanguageModel: Sendable {
+protocol LanguageModel: ConversationModel {
     var info: LocalModel.Info { get }
-    var contextSize: Int { get }
     var threads: Int { get }
     var kernels: String { get }
     var tier: KernelTier { get }
-    var tokenizer: TextTokenizer { get throws(LocalModelError) }
     var activity: LocalModel.Activity { get }
-    var dialect: Dialect { get }
-    var markerTokens: Set<Int32> { get }
     /// The adapters, with the scales for requests that set none.
     var adapters: [LocalModel.Adapter] { get }
     func setAdapterScales(_ scales: [Int: Double]) throws(LocalModelError)
 
-    func render(
-        _ messages: [ChatMessage], variables: TemplateObject, ending: PromptEnding, template: ChatTemplate?
-    ) throws(LocalModelError) -> String
     func tokens(of rendered: String) throws(LocalModelError) -> [Int32]
     func tokens(ofQuoted rendered: String) throws(LocalModelError) -> [Int32]
-    func read(_ messages: [ChatMessage], cacheSalt: String?) async throws -> [ModelImage]
-    func prompt(ofQuoted rendered: String, images: [ModelImage]) throws(LocalModelError) -> ModelPrompt
     func settled(_ options: SamplingOptions) -> SamplingOptions
-    func constraint(_ source: Constraint.Source) throws -> Constraint
-    func constraint(_ shape: ConstraintGraph.Shape) throws -> ConstraintGraph
     func generate(tokens: [Int32], options: SamplingOptions, group: GenerationGroup?) -> Generation
-    func generate(_ prompt: ModelPrompt, options: SamplingOptions, group: GenerationGroup?) -> Generation
-    func logprobs(of tokens: [Int32], top: Int) async throws -> [TokenLogprob]
     func embeddings(of inputs: [[Int32]], options: EmbeddingOptions) async throws -> [[Float]]
     func rerankTokens(query: String, document: String) throws(LocalModelError) -> [Int32]
     func relevance(of pairs: [[Int32]]) async throws -> [Float]

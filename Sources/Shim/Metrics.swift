@@ -117,7 +117,7 @@ final class Metrics: Sendable {
                 $0.running += 1
                 $0.secondsToFirstToken.observe(waited)
             }
-            guard let usage = delta.finish?.usage else { return }
+            guard let usage = delta.finish.map({ TokenUsage($0) }) else { return }
             $0.promptTokens += usage.promptTokens
             $0.cachedTokens += usage.promptTokensDetails.cachedTokens
             let details = usage.completionTokensDetails

@@ -1,3 +1,4 @@
+import Constraint
 import LocalLLM
 import Template
 import Tokenizer
@@ -37,7 +38,7 @@ extension SamplingOptions {
             topLogprobs: topLogprobs)
         if let tokenizer = try? model.tokenizer {
             for (text, bias) in request.logitBiasByText {
-                for token in tokenizer.encode(text, addSpecial: false, parseSpecial: false) {
+                for token in tokenizer.encode(plain: text) {
                     logitBias[token, default: 0] += bias
                 }
             }
@@ -91,21 +92,6 @@ extension SamplingOptions {
         ignoresEndOfSequence = samplers.ignoreEOS == true
         reportsProgress = samplers.returnProgress == true
         cacheSalt = samplers.clientsCacheSalt
-    }
-
-    /// Whether the request allows no tokens: the prompt is only computed, so that the prefix cache has it. The engine
-    /// generates at least one token, which `ChoiceReader` drops.
-    mutating func readsPromptOnly() -> Bool {
-        guard maximumTokens == 0 else { return false }
-        maximumTokens = 1
-        return true
-    }
-
-    /// Options for one of several choices. Each has its own seed; the first one's is the request's.
-    func forChoice(_ index: Int) -> Self {
-        var options = self
-        options.seed = seed.map { $0 &+ UInt64(index) }
-        return options
     }
 }
 
@@ -161,13 +147,46 @@ extension ChatMessage.ToolCall {
 }
 
 extension TokenUsage {
-    /// - Parameter countsPrompt: Whether to include the prompt's tokens: only for the first choice of a prompt.
-    init(_ usage: Usage, reasoningTokens: Int, countsPrompt: Bool) {
+    /// The prompt's tokens count for the first choice of a prompt only.
+    init(_ finish: ChoiceDelta.Finish) {
+        let usage = finish.usage
         self.init(
-            promptTokens: countsPrompt ? usage.promptTokens : 0, cachedTokens: countsPrompt ? usage.cachedTokens : 0,
-            completionTokens: usage.completionTokens, reasoningTokens: reasoningTokens,
-            acceptedPredictionTokens: usage.acceptedTokens,
+            promptTokens: finish.countsPrompt ? usage.promptTokens : 0,
+            cachedTokens: finish.countsPrompt ? usage.cachedTokens : 0, completionTokens: usage.completionTokens,
+            reasoningTokens: finish.reasoningTokens, acceptedPredictionTokens: usage.acceptedTokens,
             rejectedPredictionTokens: usage.draftedTokens - usage.acceptedTokens)
+    }
+}
+
+extension Timings {
+    init(_ usage: Usage) {
+        self.init(
+            promptTokens: usage.promptTokens, cachedTokens: usage.cachedTokens,
+            promptSeconds: usage.secondsToFirstToken, tokens: usage.completionTokens, seconds: usage.decodeSeconds,
+            drafted: usage.draftedTokens, accepted: usage.acceptedTokens)
+    }
+}
+
+extension PromptProgressFields {
+    init(_ progress: PromptProgress) {
+        self.init(
+            total: progress.total, cache: progress.cached, processed: progress.processed,
+            timeMS: Int(progress.seconds * 1000))
+    }
+}
+
+extension ContentFormat {
+    init(_ requested: RequestedFormat) {
+        let source: Constraint.Source =
+            switch requested.format {
+            case .jsonObject: .jsonObject()
+            case .jsonSchema(let text): .jsonSchema(text)
+            case .regex(let pattern): .regex(pattern)
+            // Only GBNF defines rules in this way.
+            case .grammar(let text): text.contains("::=") ? .grammar(text) : .lark(text)
+            case .choice(let texts): .choice(texts)
+            }
+        self.init(source, name: requested.field)
     }
 }
 

@@ -40,6 +40,11 @@ extension APIError {
         switch error {
         case let error as APIError: self = error
         case let error as RequestError: self.init(error)
+        case let error as ContentFormatError:
+            self.init(
+                status: 400, kind: .invalidRequest, message: error.description, param: error.field,
+                code: "invalid_schema")
+        case let error as GuardrailViolation: self = .contentFiltered(error.message)
         case is ServerStopped: self.init(LocalModelError.shutDown, promptField)
         case let error as LocalModelError: self.init(error, promptField)
         case let error as ImageFileError:
@@ -55,6 +60,11 @@ extension APIError {
             self.init(status: 500, kind: .server, message: "Internal server error. See the server's log.")
             cause = "\(error)"
         }
+    }
+
+    /// A content filter has refused a prompt or an answer.
+    static func contentFiltered(_ message: String) -> Self {
+        .init(status: 400, kind: .invalidRequest, message: message, code: "content_filter")
     }
 
     private init(_ error: RequestError) {

@@ -1,7 +1,7 @@
 // Bodies of `/chatgpt`, `/chatgpt-simple` and `/api/suggest`: the apps' own backend API, not OpenAI's.
 
 /// Body of `POST /chatgpt`: an array of messages, or an object with `messages` and `model`.
-public struct ConversationRequest: Decodable, Sendable {
+public struct AppConversation: Decodable, Sendable {
     /// Messages as in `/v1/chat/completions`.
     public var messages: [RequestMessage]
     /// The unparsed messages, for an upstream that may know fields which `RequestMessage` lacks.

@@ -329,7 +329,7 @@ import Wire
         let context = RequestContext(request)
         let response = try? await runHandler(context, services)
         let note = "tools: web_search, image_generation; items: compaction"
-        #expect(context.trace.note == note)
+        #expect(context.trace.leftOut == note)
         guard case .bytes(let bytes)? = response?.body else {
             Issue.record("no answer")
             return

@@ -51,7 +51,7 @@ final class ScriptedLanguageModel: LanguageModel {
     let kernels = "scripted"
     let tier = KernelTier.portable
     let tokenizer: TextTokenizer
-    private let vocabulary: TokenVocabulary
+    let vocabulary: TokenVocabulary
     let dialect: Dialect
     let markerTokens: Set<Int32> = []
 

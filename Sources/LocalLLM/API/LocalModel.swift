@@ -182,21 +182,15 @@ public final class LocalModel: Sendable {
     /// Errors are thrown when iterating the result: `LocalModelError`; `ImageFileError` for an image that cannot be
     /// decoded.
     public func generate(_ messages: [ChatMessage], options: SamplingOptions = .init()) -> Generation {
+        var request = ConversationRequest(.messages(messages))
+        request.sampling = options
         guard messages.contains(where: { $0.images?.isEmpty == false }) else {
-            return Generation.catching { () throws(LocalModelError) in try submit(messages, [], options) }
+            return Generation.catching { () throws(LocalModelError) in
+                try submit(try prompt(for: request, images: []).prompt, options, nil)
+            }
         }
-        return Generation.awaiting { [self] in
-            let images = try await read(messages, cacheSalt: options.cacheSalt)
-            return try submit(messages, images, options)
+        return Generation.awaiting { [self, request] in try submit(try await prompt(for: request).prompt, options, nil)
         }
-    }
-
-    private func submit(
-        _ messages: [ChatMessage], _ images: [ModelImage], _ options: SamplingOptions
-    ) throws(LocalModelError) -> Generation {
-        let tokenizer = try tokenizer
-        let text = try render(messages.map { $0.quoted(for: tokenizer) })
-        return try submit(try prompt(ofQuoted: text, images: images), options, nil)
     }
 
     /// Continues a sequence of tokens.

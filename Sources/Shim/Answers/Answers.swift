@@ -13,12 +13,6 @@ enum AnswerProgress<Form: Sendable>: Sendable {
 
 typealias ProgressStream<Form: Sendable> = AsyncThrowingStream<AnswerProgress<Form>, any Error>
 
-/// A generation and the reader that turns its pieces into deltas.
-struct Choice: Sendable {
-    let generation: Generation
-    let reader: ChoiceReader
-}
-
 /// The generations of a request, on a loaded model.
 struct Answer<Form: Sendable>: Sendable {
     /// Keeps the model loaded until the last event.
@@ -26,7 +20,7 @@ struct Answer<Form: Sendable>: Sendable {
     let form: Form
     /// Choices that need no generation.
     var given: [ChoiceDelta] = []
-    var choices: [Choice] = []
+    var choices: [Conversation.Choice] = []
 }
 
 /// Streams the deltas of all choices, with pings until the first delta, also while the model loads. During prefill, the
@@ -88,7 +82,7 @@ func answers<Form>(
 
 /// Passes on a choice's deltas and counts its tokens.
 private func read(
-    _ choice: Choice, _ trace: RequestTrace, _ metrics: Metrics, _ pass: (ChoiceDelta) -> Void
+    _ choice: Conversation.Choice, _ trace: RequestTrace, _ metrics: Metrics, _ pass: (ChoiceDelta) -> Void
 ) async throws {
     var progress = metrics.generationBegins()
     defer { metrics.generationEnds(&progress) }
@@ -120,7 +114,12 @@ func collect<Form>(_ events: ProgressStream<Form>) async throws -> (form: Form, 
 
 extension [ChoiceDelta] {
     /// Sum of their token counts.
-    var usage: TokenUsage { compactMap(\.finish).reduce(TokenUsage()) { $0 + $1.usage } }
+    var usage: TokenUsage { compactMap(\.finish).usage }
+}
+
+extension [ChoiceDelta.Finish] {
+    /// Sum of their token counts.
+    var usage: TokenUsage { reduce(TokenUsage()) { $0 + TokenUsage($1) } }
 }
 
 /// Runs `body` with a deadline; throws a 504 when it is over.

@@ -1,4 +1,5 @@
 import HTTP
+import LocalLLM
 import Wire
 
 /// Encodes an answer in the form of one endpoint, whole or streamed.

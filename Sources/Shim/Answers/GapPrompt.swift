@@ -23,19 +23,24 @@ extension LanguageModel {
     func tokens(around gap: Gap, maximumTokens: Int) throws(LocalModelError) -> [Int32]? {
         let tokenizer = try tokenizer
         guard let marks = tokenizer.fillInMiddle else { return nil }
-        func tokens(_ text: String) -> [Int32] { tokenizer.encode(text, addSpecial: false, parseSpecial: false) }
         var context: [Int32] = []
-        if let repository = marks.repository { context += [repository] + tokens("myproject\n") }
+        if let repository = marks.repository { context += [repository] + tokenizer.encode(plain: "myproject\n") }
         for file in gap.files {
             context +=
-                marks.file.map { [$0] + tokens("\(file.filename ?? "tmp")\n") } ?? tokens("\n\n--- snippet ---\n\n")
-            context += tokens(file.text)
+                marks.file.map { [$0] + tokenizer.encode(plain: "\(file.filename ?? "tmp")\n") }
+                ?? tokenizer.encode(plain: "\n\n--- snippet ---\n\n")
+            context += tokenizer.encode(plain: file.text)
         }
-        if let file = marks.file { context += [file] + tokens("filename\n") }
+        if let file = marks.file { context += [file] + tokenizer.encode(plain: "filename\n") }
         let begin =
             tokenizer.addsBeginningOfSequence ? [tokenizer.beginningOfSequence].compactMap { $0 } : []
         let rest = [marks.prefix] + gap.before + [marks.suffix] + gap.after + [marks.middle]
         let room = contextSize - begin.count - rest.count - max(1, maximumTokens)
         return begin + context.suffix(max(0, room)) + rest
     }
+}
+
+extension TextTokenizer {
+    /// The tokens of a part of a text: nothing is added, and control tokens in it are text.
+    func encode(plain text: String) -> [Int32] { encode(text, addSpecial: false, parseSpecial: false) }
 }

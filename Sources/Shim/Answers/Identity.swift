@@ -12,13 +12,9 @@ extension AnswerIdentity {
             version,
         ]
         self.init(
-            id: uniqueID(prefix), created: Int(Date().timeIntervalSince1970), model: id,
+            id: .unique(prefix), created: Int(Date().timeIntervalSince1970), model: id,
             systemFingerprint: "fp_" + String(fnv1a(parts.joined(separator: "\n").utf8), radix: 16))
     }
-}
-
-func uniqueID(_ prefix: String) -> String {
-    "\(prefix)\(UUID().uuidString.lowercased().filter { $0 != "-" })"
 }
 
 /// 64-bit FNV-1a hash.

@@ -46,7 +46,7 @@ struct MessagesEncoder: AnswerEncoder {
             case .stop: finish.hasCalls ? "tool_use" : finish.stopString == nil ? "end_turn" : "stop_sequence"
             }
         message.stopSequence = finish.stopString
-        message.usage = .init(finish.usage)
+        message.usage = .init(TokenUsage(finish))
         return events
     }
 

@@ -98,7 +98,7 @@ struct ResponseEncoder: AnswerEncoder {
     mutating func end(_ choices: [ChoiceDelta.Finish]) throws -> [UInt8] {
         for finish in choices {
             response.finish(
-                reason: finish.reason.rawValue, usage: finish.usage, at: Int(Date().timeIntervalSince1970))
+                reason: finish.reason.rawValue, usage: TokenUsage(finish), at: Int(Date().timeIntervalSince1970))
         }
         let whole = response
         whenWhole(whole)
@@ -168,7 +168,7 @@ struct ResponseEncoder: AnswerEncoder {
             case .functionCall: "fc_"
             case .customToolCall: "ctc_"
             }
-        var opened = ModelResponse.Item(kind, id: id ?? uniqueID(prefix))
+        var opened = ModelResponse.Item(kind, id: id ?? .unique(prefix))
         fill(&opened)
         response.output.append(opened)
         let index = response.output.count - 1

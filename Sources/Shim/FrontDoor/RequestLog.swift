@@ -83,7 +83,7 @@ final class RequestLog: Sendable {
         if let model = trace.model { parts.append(model) }
         if trace.engine == .upstream { parts.append("upstream") }
         if let prompt = trace.promptTokens { parts.append("\(prompt)+\(trace.completionTokens ?? 0) tokens") }
-        if let note = trace.note { parts.append("left out: \(note)") }
+        if let leftOut = trace.leftOut { parts.append("left out: \(leftOut)") }
         if let code = trace.code { parts.append(code) }
         if let failure = record.failure { parts.append(failure.rawValue) }
         if let error = trace.error { parts.append(error) }

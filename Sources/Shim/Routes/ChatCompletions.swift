@@ -10,72 +10,60 @@ import Wire
 /// disconnects, this task and its generations are cancelled.
 @Sendable func createChatCompletion(_ context: RequestContext, _ services: Services) async throws -> Response {
     try await respondHereOrUpstream(.chat, context, services, hasImage: \ChatCompletionRequest.hasImage) { body in
-        let events = try await chatEvents(body, context, services)
-        return try await .answer(events, streams: body.stream == true, context.trace)
+        try await ChatForm(body, context, services).response(to: context, services)
     }
 }
 
-/// Answers a chat with a local model, for all chat routes.
-func chatEvents(
-    _ body: ChatCompletionRequest, _ context: RequestContext, _ services: Services
-) async throws -> ProgressStream<ChatEncoder> {
-    let body = try await services.fetchingImages(of: body, context).validated(seesImages: services.seesImages)
-    let tools = try OfferedTools(body)
-        .readingBareCalls(services.readsBareCalls, in: body.generation.requestedFormat())
-    let form = ChatForm(
-        variables: try TemplateObject(
-            templateArguments: body.chatTemplateKwargs, reasoningEffort: body.reasoningEffort),
-        ending: PromptEnding(
-            addGenerationPrompt: body.addGenerationPrompt, continueFinalMessage: body.continueFinalMessage),
-        template: try .requested(body.chatTemplate), keepsReasoning: body.reasoningFormat == "none")
-    return answers(to: context, services, promptField: "messages") {
-        try await beginChat(body, tools, form, context, services)
-    }
-}
+/// A chat, for all chat routes.
+struct ChatForm: AnswerForm {
+    private let body: ChatCompletionRequest
+    private let tools: OfferedTools
+    private let format: ContentFormat?
+    private let rendering: ConversationRequest.Rendering
 
-private func beginChat(
-    _ body: ChatCompletionRequest, _ tools: OfferedTools, _ form: ChatForm, _ context: RequestContext,
-    _ services: Services
-) async throws -> Answer<ChatEncoder> {
-    let lease = try await services.lease(body.model, for: context, takesAdapters: true)
-    let model = lease.model
-    let messages = body.messages.map { ChatMessage($0) }
-    try services.review(messages)
-    let images = try await model.read(messages, cacheSalt: body.samplers.clientsCacheSalt)
-    let prompt = try model.prompt(messages, tools: tools, form, images: images)
-    context.trace.addPromptTokens(prompt.tokens.count)
-    let wantsLogprobs = body.logprobs == true
-    var options = try SamplingOptions(
-        body.generation, body.samplers,
-        maximumTokens: (body.maxCompletionTokens ?? body.maxTokens ?? body.nPredict)?.limit,
-        topLogprobs: wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: model)
-    options.adapterScales = options.adapterScales ?? lease.adapterScales
-    options.shownTokens = model.markerTokens
-    options.thoughtLimit = model.thoughtLimit(body.samplers.maximumThoughts, prompt)
-    options.constraint = try model.constraint(on: prompt, body.generation.requestedFormat(), tools, context.trace)
+    /// - Throws: `APIError` for a body that cannot be served.
+    init(_ body: ChatCompletionRequest, _ context: RequestContext, _ services: Services) async throws {
+        let body = try await services.fetchingImages(of: body, context).validated(seesImages: services.seesImages)
+        self.body = body
+        tools = try OfferedTools(body)
+        format = try body.generation.requestedFormat().map { ContentFormat($0) }
+        var rendering = ConversationRequest.Rendering()
+        rendering.variables = try TemplateObject(
+            templateArguments: body.chatTemplateKwargs, reasoningEffort: body.reasoningEffort)
+        rendering.ending = PromptEnding(
+            addGenerationPrompt: body.addGenerationPrompt, continueFinalMessage: body.continueFinalMessage)
+        rendering.template = try .requested(body.chatTemplate)
+        rendering.keepsReasoning = body.reasoningFormat == "none"
+        self.rendering = rendering
+    }
 
-    let tokenizer = try model.tokenizer
-    if let prediction = body.prediction {
-        let tokens = tokenizer.encode(prediction.content.text, addSpecial: false, parseSpecial: false)
-        options.expectedTokens = Array(tokens.prefix(model.contextSize))
+    var model: String? { body.model }
+    var streams: Bool { body.stream == true }
+    var promptField: String { "messages" }
+
+    func conversation(for model: any LanguageModel) throws -> ConversationRequest {
+        var request = ConversationRequest(.messages(body.messages.map { ChatMessage($0) }))
+        request.tools = tools.offer
+        request.rendering = rendering
+        request.format = format
+        request.sampling = try SamplingOptions(
+            body.generation, body.samplers,
+            maximumTokens: (body.maxCompletionTokens ?? body.maxTokens ?? body.nPredict)?.limit,
+            topLogprobs: body.logprobs == true ? Int(body.topLogprobs?.value ?? 0) : nil, for: model)
+        request.maximumThoughts = body.samplers.maximumThoughts.map { Int($0) }
+        request.choices = body.generation.choices
+        request.prediction = body.prediction?.content.text
+        request.omitsReasoning = body.includeReasoning == false
+        request.reportsUsage = body.timingsPerToken == true
+        return request
     }
-    let isEmpty = options.readsPromptOnly()
-    let count = body.generation.choices
-    let encoder = try ChatEncoder(
-        AnswerIdentity(prefix: "chatcmpl-", id: lease.id, model: model), choices: count,
-        form: tools.form, tokenizer: wantsLogprobs ? tokenizer : nil,
-        includeUsage: body.streamOptions?.includeUsage == true)
-    let group = GenerationGroup(size: count)
-    let choices = (0..<count).map { index in
-        Choice(
-            generation: model.generate(prompt.prompt, options: options.forChoice(index), group: group),
-            reader: ChoiceReader(
-                choice: index, countsPrompt: index == 0, prompt: prompt, tools: tools,
-                list: wantsLogprobs ? TokenList(tokenizer, showing: model.markerTokens) : nil,
-                wantsTimings: body.timingsPerToken == true, isEmpty: isEmpty,
-                omitsReasoning: body.includeReasoning == false, guardrail: services.guardrail))
+
+    func encoder(of _: Conversation, by lease: ModelLease) throws -> ChatEncoder {
+        try ChatEncoder(
+            AnswerIdentity(prefix: "chatcmpl-", id: lease.id, model: lease.model), choices: body.generation.choices,
+            form: tools.form, tokenizer: body.logprobs == true ? lease.model.tokenizer : nil,
+            includeUsage: body.streamOptions?.includeUsage == true)
     }
-    return Answer(lease: lease, form: encoder, choices: choices)
 }
 
 extension ChatCompletion.Choice {
@@ -139,7 +127,7 @@ struct ChatEncoder: AnswerEncoder {
     func whole(_ choices: [ChoiceDelta]) -> ChatCompletion {
         var completion = ChatCompletion(
             identity, choices: choices.map { .init($0, form, hasLogprobs: tokenizer != nil) }, usage: choices.usage)
-        completion.timings = choices.first?.timings
+        completion.timings = choices.first?.usage.map { Timings($0) }
         return completion
     }
 
@@ -157,18 +145,19 @@ struct ChatEncoder: AnswerEncoder {
     func begin() throws -> [UInt8] { try (0..<choices).flatMap { try chunks.role(choice: $0) } }
 
     func encode(_ delta: ChoiceDelta) throws -> [UInt8] {
+        let timings = delta.usage.map { Timings($0) }
         if let progress = delta.progress {
             return try chunks.progress(PromptProgressFields(progress), choice: delta.choice)
         }
         var events: [UInt8] = []
         if !delta.reasoning.isEmpty {
             events += try chunks.delta(
-                .init(reasoningContent: delta.reasoning), timings: delta.timings, choice: delta.choice)
+                .init(reasoningContent: delta.reasoning), timings: timings, choice: delta.choice)
         }
-        if (tokenizer != nil || delta.timings != nil) && (!delta.content.isEmpty || !delta.tokens.isEmpty) {
+        if (tokenizer != nil || timings != nil) && (!delta.content.isEmpty || !delta.tokens.isEmpty) {
             events += try chunks.delta(
                 .init(content: delta.content), logprobs: tokenizer.map { ChatLogprobs(delta.tokens, $0) },
-                timings: delta.timings, choice: delta.choice)
+                timings: timings, choice: delta.choice)
         } else if !delta.content.isEmpty {
             events += try chunks.text(delta.content, choice: delta.choice)
         }
@@ -180,13 +169,13 @@ struct ChatEncoder: AnswerEncoder {
             events += try chunks.delta(piece, choice: delta.choice)
         }
         if let finish = delta.finish {
-            events += try chunks.finish(finish.reason(form), timings: delta.timings, choice: delta.choice)
+            events += try chunks.finish(finish.reason(form), timings: timings, choice: delta.choice)
         }
         return events
     }
 
     func end(_ choices: [ChoiceDelta.Finish]) throws -> [UInt8] {
         guard includeUsage else { return ServerSentEvent.done }
-        return try chunks.usage(choices.reduce(TokenUsage()) { $0 + $1.usage }) + ServerSentEvent.done
+        return try chunks.usage(choices.usage) + ServerSentEvent.done
     }
 }

@@ -1,9 +1,10 @@
 import HTTP
+import LocalLLM
 import Wire
 
 /// `POST /chatgpt`: answers a conversation, without streaming.
 @Sendable func answerConversation(_ context: RequestContext, _ services: Services) async throws -> Response {
-    let body = try JSON.decode(ConversationRequest.self, from: context.request.body)
+    let body = try JSON.decode(AppConversation.self, from: context.request.body)
     return try await replyToApp(body.messages, body.rawMessages, model: body.model, context, services)
 }
 
@@ -34,7 +35,7 @@ func replyToApp(
     }
     let text = try await answerHereOrUpstream(
         chat, .chat, context, services, hasImage: \.hasImage,
-        here: { try await collect(chatEvents($0, context, services)).choices[0].content },
+        here: { try await collect(ChatForm($0, context, services).events(for: context, services)).choices[0].content },
         there: { try ReceivedChat.text(in: await $0.whole(.chat, $1, context.trace)) })
     return try .json(RoleAndContent(role: "assistant", content: text))
 }

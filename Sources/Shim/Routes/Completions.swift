@@ -6,11 +6,7 @@ import Wire
 /// `POST /v1/completions`: continues texts as they are, without a chat template.
 @Sendable func createCompletion(_ context: RequestContext, _ services: Services) async throws -> Response {
     try await respondHereOrUpstream(.completions, context, services) { (body: CompletionRequest) in
-        let body = try body.validated()
-        let events = answers(to: context, services, promptField: "prompt") {
-            try await beginCompletion(body, context, services)
-        }
-        return try await .answer(events, streams: body.stream == true, context.trace)
+        try await CompletionForm(body).response(to: context, services)
     }
 }
 
@@ -20,87 +16,45 @@ private func maximumTokens(of body: CompletionRequest) -> Int64? {
     return most.limit
 }
 
-private func beginCompletion(
-    _ body: CompletionRequest, _ context: RequestContext, _ services: Services
-) async throws -> Answer<CompletionEncoder> {
-    let lease = try await services.lease(body.model, for: context, takesAdapters: true)
-    let model = lease.model
-    let tokenizer = try model.tokenizer
-    let prompts = try body.prompts(for: model)
-    try services.review(prompts: prompts.map(\.text))
-    context.trace.addPromptTokens(prompts.reduce(0) { $0 + $1.tokens.count })
-    var options = try SamplingOptions(
-        body.generation, body.samplers, maximumTokens: maximumTokens(of: body),
-        topLogprobs: body.logprobs.map { Int($0.value) }, for: model)
-    options.adapterScales = options.adapterScales ?? lease.adapterScales
-    options.constraint = try model.constraint(body.generation.requestedFormat(), context.trace)
+private struct CompletionForm: AnswerForm {
+    /// Maximum prompt tokens listed with probabilities in one response; each takes some hundred bytes.
+    private static let maximumEchoedTokens = 1 << 17
 
-    // With `echo`, nothing is left to compute: the probabilities have their own pass.
-    let isEmpty = body.echo != true && options.readsPromptOnly()
-    let perPrompt = body.generation.choices
-    let echoes =
-        body.echo == true
-        ? try await within(services.requestTimeout) { [top = options.topLogprobs] in
-            try await echoesOf(prompts, model, top: top, choices: perPrompt)
-        } : nil
-    let readers = (0..<prompts.count * perPrompt).map { index in
-        let echo = echoes?[index / perPrompt]
-        let list = options.topLogprobs.map { _ in
-            TokenList(
-                tokenizer, offset: echo?.content.unicodeScalars.count ?? 0,
-                continuesText: prompts[index / perPrompt].hasText)
+    private let body: CompletionRequest
+    private let format: ContentFormat?
+
+    init(_ request: CompletionRequest) throws {
+        body = try request.validated()
+        format = try body.generation.requestedFormat().map { ContentFormat($0) }
+    }
+
+    var model: String? { body.model }
+    var streams: Bool { body.stream == true }
+    var promptField: String { "prompt" }
+
+    func conversation(for model: any LanguageModel) throws -> ConversationRequest {
+        let prompts = try body.prompts(for: model)
+        var request = ConversationRequest(.texts(prompts))
+        request.format = format
+        request.sampling = try SamplingOptions(
+            body.generation, body.samplers, maximumTokens: maximumTokens(of: body),
+            topLogprobs: body.logprobs.map { Int($0.value) }, for: model)
+        request.choices = body.generation.choices
+        request.echoesPrompt = body.echo == true
+        let listed = prompts.reduce(0) { $0 + $1.tokens.count } * request.choices
+        guard !request.echoesPrompt || body.logprobs == nil || listed <= Self.maximumEchoedTokens else {
+            throw APIError.invalid(
+                "echo", "would list \(listed) tokens of prompts, at most \(Self.maximumEchoedTokens) are allowed")
         }
-        return ChoiceReader(
-            choice: index, countsPrompt: index % perPrompt == 0, echo: echo, list: list, isEmpty: isEmpty,
-            guardrail: services.guardrail)
+        return request
     }
-    let encoder = CompletionEncoder(
-        identity: AnswerIdentity(prefix: "cmpl-", id: lease.id, model: model),
-        tokenizer: options.topLogprobs == nil ? nil : tokenizer,
-        includeUsage: body.streamOptions?.includeUsage == true)
-    guard options.maximumTokens != 0 else {
-        let whole = readers.map { $0.wholeEcho(promptTokens: prompts[$0.choice / perPrompt].tokens.count) }
-        return Answer(lease: lease, form: encoder, given: whole)
-    }
-    let group = GenerationGroup(size: readers.count)
-    let choices = readers.map { reader in
-        let (prompt, number) = reader.choice.quotientAndRemainder(dividingBy: perPrompt)
-        var options = options.forChoice(number)
-        options.continuesText = prompts[prompt].hasText
-        return Choice(
-            generation: model.generate(tokens: prompts[prompt].tokens, options: options, group: group), reader: reader)
-    }
-    return Answer(lease: lease, form: encoder, choices: choices)
-}
 
-/// Maximum prompt tokens listed with probabilities in one response; each takes some hundred bytes.
-private let maximumEchoedTokens = 1 << 17
-
-/// The echoed prompts, with probabilities if the client asked for them.
-private func echoesOf(
-    _ prompts: [TextPrompt], _ model: any LanguageModel, top: Int?, choices: Int
-) async throws -> [ChoiceReader.Echo] {
-    guard let top else { return prompts.map { ChoiceReader.Echo(content: $0.text) } }
-    let count = prompts.reduce(0) { $0 + $1.tokens.count } * choices
-    guard count <= maximumEchoedTokens else {
-        throw APIError.invalid(
-            "echo", "would list \(count) tokens of prompts, at most \(maximumEchoedTokens) are allowed")
+    func encoder(of _: Conversation, by lease: ModelLease) throws -> CompletionEncoder {
+        CompletionEncoder(
+            identity: AnswerIdentity(prefix: "cmpl-", id: lease.id, model: lease.model),
+            tokenizer: body.logprobs == nil ? nil : try lease.model.tokenizer,
+            includeUsage: body.streamOptions?.includeUsage == true)
     }
-    var echoes: [ChoiceReader.Echo] = []
-    for prompt in prompts {
-        let logprobs = try await model.logprobs(of: prompt.tokens, top: top)
-        let tokens = TokenList.tokens(of: prompt.tokens, logprobs, in: prompt.text, try model.tokenizer)
-        echoes.append(.init(content: prompt.text, tokens: tokens))
-    }
-    return echoes
-}
-
-/// A prompt as text and as tokens.
-struct TextPrompt: Sendable {
-    let text: String
-    let tokens: [Int32]
-    /// Whether the generated text continues a text.
-    var hasText: Bool { !text.isEmpty }
 }
 
 extension GenerationRequest<CompletionFields> {
@@ -108,10 +62,10 @@ extension GenerationRequest<CompletionFields> {
     fileprivate func prompts(for model: any LanguageModel) throws -> [TextPrompt] {
         guard let suffix = fields.suffix, !suffix.isEmpty else { return try fields.prompt.prompts(for: model) }
         let tokenizer = try model.tokenizer
-        func tokens(_ text: String) -> [Int32] { tokenizer.encode(text, addSpecial: false, parseSpecial: false) }
         let limit = maximumTokens(of: self) ?? 0
         return try fields.prompt.texts(for: model).map { prompt in
-            let gap = Gap(before: prompt.tokens ?? tokens(prompt.text), after: tokens(suffix))
+            let gap = Gap(
+                before: prompt.tokens ?? tokenizer.encode(plain: prompt.text), after: tokenizer.encode(plain: suffix))
             guard let ids = try model.tokens(around: gap, maximumTokens: Int(clamping: limit)) else {
                 throw APIError(
                     status: 400, kind: .invalidRequest,
@@ -221,7 +175,7 @@ private struct CompletionEncoder: AnswerEncoder {
 
     func end(_ choices: [ChoiceDelta.Finish]) throws -> [UInt8] {
         guard includeUsage else { return ServerSentEvent.done }
-        return try event([], usage: choices.reduce(TokenUsage()) { $0 + $1.usage }) + ServerSentEvent.done
+        return try event([], usage: choices.usage) + ServerSentEvent.done
     }
 
     private func event(_ choices: [Completion.Choice], usage: TokenUsage? = nil) throws -> [UInt8] {

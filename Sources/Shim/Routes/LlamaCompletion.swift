@@ -5,18 +5,54 @@ import Wire
 
 /// `POST /completion`: continues a text, with the fields and events of llama.cpp's server.
 @Sendable func completeLikeLlama(_ context: RequestContext, _ services: Services) async throws -> Response {
-    let body = try JSON.decode(LlamaCompletionRequest.self, from: context.request.body).validated(fillsIn: false)
-    return try await complete(body, promptField: "prompt", context, services) { model in
-        guard let input = body.prompt else { throw APIError(missing: "prompt") }
-        return try input.prompts(for: model, allowsEmpty: true)
-    }
+    try await LlamaForm(context.request.body, fillsIn: false).response(to: context, services)
 }
 
 /// `POST /infill`: fills the gap between two texts, with models trained for it.
 @Sendable func infill(_ context: RequestContext, _ services: Services) async throws -> Response {
-    let body = try JSON.decode(LlamaCompletionRequest.self, from: context.request.body).validated(fillsIn: true)
-    return try await complete(body, promptField: "input_prefix", context, services) { model in
-        [try body.gap(for: model)]
+    try await LlamaForm(context.request.body, fillsIn: true).response(to: context, services)
+}
+
+private struct LlamaForm: AnswerForm {
+    private let body: LlamaCompletionRequest
+    private let fillsIn: Bool
+    private let format: ContentFormat?
+
+    /// - Parameter fillsIn: Whether the request is for `/infill`.
+    init(_ bytes: [UInt8], fillsIn: Bool) throws {
+        self.fillsIn = fillsIn
+        body = try JSON.decode(LlamaCompletionRequest.self, from: bytes).validated(fillsIn: fillsIn)
+        format = try body.generation.requestedFormat().map { ContentFormat($0) }
+    }
+
+    var model: String? { body.model }
+    var streams: Bool { body.stream == true }
+    var promptField: String { fillsIn ? "input_prefix" : "prompt" }
+    private var probabilities: Int? { body.nProbs.map { Int($0.value) }.flatMap { $0 > 0 ? $0 : nil } }
+
+    func conversation(for model: any LanguageModel) throws -> ConversationRequest {
+        var request = ConversationRequest(
+            .texts(
+                fillsIn
+                    ? [try body.gap(for: model)] : try body.prompt?.prompts(for: model, allowsEmpty: true) ?? []))
+        request.format = format
+        request.sampling = try SamplingOptions(
+            body.generation, body.samplers, maximumTokens: body.samplers.maximumTokens, topLogprobs: probabilities,
+            for: model)
+        request.sampling.penaltiesCountPrompt = true
+        // In llama.cpp's API, -1 means a random seed.
+        if body.seed?.value == -1 { request.sampling.seed = nil }
+        request.reportsUsage = true
+        return request
+    }
+
+    func encoder(of conversation: Conversation, by lease: ModelLease) throws -> LlamaEncoder {
+        LlamaEncoder(
+            model: lease.id, prompts: conversation.prompts,
+            tokenizer: probabilities == nil ? nil : try lease.model.tokenizer,
+            returnsTokens: body.returnTokens == true, fields: body.responseFields ?? [],
+            timesTokens: body.timingsPerToken == true,
+            settings: settings(lease.model.settled(conversation.options)))
     }
 }
 
@@ -24,14 +60,15 @@ extension GenerationRequest<LlamaCompletionFields> {
     /// The prompt for filling the gap. Control tokens in the texts are not parsed.
     fileprivate func gap(for model: any LanguageModel) throws -> TextPrompt {
         let tokenizer = try model.tokenizer
-        func tokens(_ text: String) -> [Int32] { tokenizer.encode(text, addSpecial: false, parseSpecial: false) }
         var (before, after) = (fields.inputPrefix ?? "", fields.inputSuffix ?? "")
-        var gap = Gap(before: tokens(before), after: tokens(after), files: fields.inputExtra ?? [])
+        var gap = Gap(
+            before: tokenizer.encode(plain: before), after: tokenizer.encode(plain: after),
+            files: fields.inputExtra ?? [])
         switch fields.prompt {
         case nil: break
         case .plain(.texts(let texts))?:
             let text = texts.joined()
-            gap.before += tokens(text)
+            gap.before += tokenizer.encode(plain: text)
             before += text
         default: throw APIError.invalid("prompt", "expected a text with /infill")
         }
@@ -44,59 +81,6 @@ extension GenerationRequest<LlamaCompletionFields> {
         let files = gap.files.map { "\($0.filename ?? "")\n\($0.text)\n" }.joined()
         return TextPrompt(text: files + before + after, tokens: ids)
     }
-}
-
-private func complete(
-    _ body: LlamaCompletionRequest, promptField: String, _ context: RequestContext, _ services: Services,
-    _ prompts: @escaping @Sendable (any LanguageModel) throws -> [TextPrompt]
-) async throws -> Response {
-    let events = answers(to: context, services, promptField: promptField) {
-        try await beginCompletion(body, context, services, prompts)
-    }
-    return try await .answer(events, streams: body.stream == true, context.trace)
-}
-
-private func beginCompletion(
-    _ body: LlamaCompletionRequest, _ context: RequestContext, _ services: Services,
-    _ prompts: (any LanguageModel) throws -> [TextPrompt]
-) async throws -> Answer<LlamaEncoder> {
-    let lease = try await services.lease(body.model, for: context, takesAdapters: true)
-    let model = lease.model
-    context.trace.engine = .local
-    let prompts = try prompts(model)
-    try services.review(prompts: prompts.map(\.text))
-    context.trace.addPromptTokens(prompts.reduce(0) { $0 + $1.tokens.count })
-    let probabilities = body.nProbs.map { Int($0.value) }.flatMap { $0 > 0 ? $0 : nil }
-    var options = try SamplingOptions(
-        body.generation, body.samplers, maximumTokens: body.samplers.maximumTokens, topLogprobs: probabilities,
-        for: model)
-    options.adapterScales = options.adapterScales ?? lease.adapterScales
-    options.constraint = try model.constraint(body.generation.requestedFormat(), context.trace)
-    options.penaltiesCountPrompt = true
-    // In llama.cpp's API, -1 means a random seed.
-    if body.seed?.value == -1 { options.seed = nil }
-    let tokenizer = try model.tokenizer
-    let encoder = LlamaEncoder(
-        model: lease.id, prompts: prompts, tokenizer: probabilities == nil ? nil : tokenizer,
-        returnsTokens: body.returnTokens == true, fields: body.responseFields ?? [],
-        timesTokens: body.timingsPerToken == true,
-        settings: settings(model.settled(options)))
-    let isEmpty = options.readsPromptOnly()
-    let group = GenerationGroup(size: prompts.count)
-    // As in llama.cpp's server, the answer to no tokens is empty.
-    let empty = prompts.indices.filter { prompts[$0].tokens.isEmpty }
-    let choices = prompts.indices.filter { !prompts[$0].tokens.isEmpty }.map { index in
-        var options = options
-        options.continuesText = prompts[index].hasText
-        return Choice(
-            generation: model.generate(tokens: prompts[index].tokens, options: options, group: group),
-            reader: ChoiceReader(
-                choice: index, countsPrompt: true,
-                list: probabilities.map { _ in TokenList(tokenizer, continuesText: prompts[index].hasText) },
-                wantsTimings: true, isEmpty: isEmpty, guardrail: services.guardrail))
-    }
-    let given = empty.map { ChoiceReader(choice: $0, countsPrompt: true).wholeEcho(promptTokens: 0) }
-    return Answer(lease: lease, form: encoder, given: given, choices: choices)
 }
 
 /// The sampling options under llama.cpp's names.
@@ -213,7 +197,7 @@ private struct LlamaEncoder: AnswerEncoder {
                 evaluated: prompts[index].tokens.count)
             event.completionProbabilities = tokenizer.map { probabilities(delta.tokens, $0) }
             event.promptProgress = delta.progress.map { PromptProgressFields($0) }
-            event.timings = timesTokens ? delta.timings : nil
+            event.timings = timesTokens ? delta.usage.map { Timings($0) } : nil
             events += ServerSentEvent.data(try JSON.encode(event))
         }
         if delta.finish != nil { events += ServerSentEvent.data(try JSON.encode(Picked(last(delta), fields))) }
@@ -224,7 +208,7 @@ private struct LlamaEncoder: AnswerEncoder {
 
     /// The final fields of a completion, without its text.
     private func last(_ choice: ChoiceDelta) -> LlamaCompletion {
-        let usage = choice.finish?.usage ?? TokenUsage()
+        let usage = choice.finish.map { TokenUsage($0) } ?? TokenUsage()
         var completion = LlamaCompletion(
             index: choice.choice, content: "", tokens: [], stop: true, predicted: usage.completionTokens,
             evaluated: usage.promptTokens)
@@ -237,7 +221,7 @@ private struct LlamaEncoder: AnswerEncoder {
             prompts[choice.choice].tokens.isEmpty
             ? "none" : choice.finish?.reason == .length ? "limit" : choice.finish?.stopString == nil ? "eos" : "word"
         completion.tokensCached = usage.promptTokensDetails.cachedTokens
-        completion.timings = choice.timings
+        completion.timings = choice.usage.map { Timings($0) }
         completion.generationSettings = settings
         return completion
     }

@@ -10,14 +10,7 @@ import Wire
 @Sendable func createMessage(_ context: RequestContext, _ services: Services) async throws -> Response {
     try await inAnthropicForm(context) {
         let request = try JSON.decode(MessagesRequest.self, from: context.request.body)
-        let body = try await services.fetchingImages(of: request, context).validated(seesImages: services.seesImages)
-        let tools = try OfferedTools(body)
-            .readingBareCalls(services.readsBareCalls, in: body.requestedFormat())
-        context.trace.engine = .local
-        let events = answers(to: context, services, promptField: "messages") {
-            try await beginMessage(body, tools, context, services)
-        }
-        return try await .answer(events, streams: body.stream == true, context.trace)
+        return try await MessagesForm(request, context, services).response(to: context, services)
     }
 }
 
@@ -25,13 +18,57 @@ import Wire
 @Sendable func countMessageTokens(_ context: RequestContext, _ services: Services) async throws -> Response {
     try await inAnthropicForm(context) {
         let request = try JSON.decode(MessagesRequest.self, from: context.request.body)
-        let body = try await services.fetchingImages(of: request, context)
-            .validated(isCounted: true, seesImages: services.seesImages)
-        let tools = try OfferedTools(body)
-        let lease = try await services.lease(body.model, for: context, takesAdapters: true)
-        defer { withExtendedLifetime(lease) {} }
-        let prompt = try await preparing(context) { try await body.prompt(of: body.chatMessages, lease.model, tools) }
-        return try .json(TokenCount(inputTokens: prompt.tokens.count))
+        let form = try await MessagesForm(request, context, services, isCounted: true)
+        return try .json(TokenCount(inputTokens: await form.countTokens(for: context, services)))
+    }
+}
+
+private struct MessagesForm: AnswerForm {
+    private let body: MessagesRequest
+    private let tools: OfferedTools
+    private let format: ContentFormat?
+
+    /// - Parameter isCounted: Whether only the prompt's tokens are wanted.
+    init(
+        _ request: MessagesRequest, _ context: RequestContext, _ services: Services, isCounted: Bool = false
+    ) async throws {
+        body = try await services.fetchingImages(of: request, context)
+            .validated(isCounted: isCounted, seesImages: services.seesImages)
+        tools = try OfferedTools(body)
+        format = try body.requestedFormat().map { ContentFormat($0) }
+    }
+
+    var model: String? { body.model }
+    var streams: Bool { body.stream == true }
+    var promptField: String { "messages" }
+
+    func conversation(for model: any LanguageModel) throws -> ConversationRequest {
+        var messages = body.chatMessages
+        var rendering = ConversationRequest.Rendering()
+        // Sets the template variables that switch reasoning.
+        if let thinking = body.fields.thinking { rendering.variables.switchThoughts(on: thinking.type != "disabled") }
+        if let last = messages.last, last.role == .assistant, last.toolCalls == nil {
+            // The answer continues the text of a last assistant message.
+            if last.content.allSatisfy(\.isWhitespace) {
+                messages.removeLast()
+            } else {
+                rendering.ending = .continuation
+            }
+        }
+        var request = ConversationRequest(.messages(messages))
+        request.tools = tools.offer
+        request.rendering = rendering
+        request.format = format
+        request.sampling = try SamplingOptions(
+            body.generation, body.samplers, maximumTokens: body.fields.maxTokens?.value, topLogprobs: nil, for: model)
+        request.sampling.stop += body.fields.stopSequences ?? []
+        request.maximumThoughts = body.maximumThoughts.map { Int($0) }
+        return request
+    }
+
+    func encoder(of conversation: Conversation, by lease: ModelLease) -> MessagesEncoder {
+        let usage = TokenUsage(promptTokens: conversation.promptTokens)
+        return MessagesEncoder(MessagesAnswer(id: .unique("msg_"), model: lease.id, usage: .init(usage)))
     }
 }
 
@@ -48,31 +85,6 @@ private func inAnthropicForm(
         response.body = .bytes(try JSON.encode(MessagesErrorBody(error)))
         return response
     }
-}
-
-private func beginMessage(
-    _ body: MessagesRequest, _ tools: OfferedTools, _ context: RequestContext, _ services: Services
-) async throws -> Answer<MessagesEncoder> {
-    let lease = try await services.lease(body.model, for: context, takesAdapters: true)
-    let model = lease.model
-    let messages = body.chatMessages
-    try services.review(messages)
-    let prompt = try await body.prompt(of: messages, model, tools)
-    context.trace.addPromptTokens(prompt.tokens.count)
-    var options = try SamplingOptions(
-        body.generation, body.samplers, maximumTokens: body.fields.maxTokens?.value, topLogprobs: nil, for: model)
-    options.stop += body.fields.stopSequences ?? []
-    options.adapterScales = options.adapterScales ?? lease.adapterScales
-    options.shownTokens = model.markerTokens
-    options.thoughtLimit = model.thoughtLimit(body.maximumThoughts, prompt)
-    options.constraint = try model.constraint(on: prompt, body.requestedFormat(), tools, context.trace)
-    let choice = Choice(
-        generation: model.generate(prompt.prompt, options: options, group: nil),
-        reader: ChoiceReader(
-            choice: 0, countsPrompt: true, prompt: prompt, tools: tools, guardrail: services.guardrail))
-    let message = MessagesAnswer(
-        id: uniqueID("msg_"), model: lease.id, usage: .init(TokenUsage(promptTokens: prompt.tokens.count)))
-    return Answer(lease: lease, form: MessagesEncoder(message), choices: [choice])
 }
 
 extension OfferedTools {
@@ -102,22 +114,6 @@ extension OfferedTools {
 }
 
 extension MessagesRequest {
-    fileprivate func prompt(
-        of messages: [ChatMessage], _ model: any LanguageModel, _ tools: OfferedTools
-    ) async throws -> ChatPrompt {
-        var form = ChatForm()
-        // Sets the template variables that switch reasoning.
-        if let thinking = fields.thinking { form.variables.switchThoughts(on: thinking.type != "disabled") }
-        var messages = messages
-        if let last = messages.last, last.role == .assistant, last.toolCalls == nil {
-            // The answer continues the text of a last assistant message.
-            if last.content.allSatisfy(\.isWhitespace) { messages.removeLast() } else { form.ending = .continuation }
-        }
-        return try model.prompt(
-            messages, tools: tools, form,
-            images: try await model.read(messages, cacheSalt: samplers.clientsCacheSalt))
-    }
-
     /// The messages for the template. Tool results become separate messages before the user's text.
     fileprivate var chatMessages: [ChatMessage] {
         var result: [ChatMessage] = []

@@ -20,7 +20,7 @@ import Wire
     return try await within(services.requestTimeout) {
         defer { withExtendedLifetime(lease) {} }
         let response = RerankResponse(
-            body, scores: try await model.relevance(of: pairs), id: uniqueID("rerank-"), model: lease.id,
+            body, scores: try await model.relevance(of: pairs), id: .unique("rerank-"), model: lease.id,
             promptTokens: promptTokens)
         return try body.isBareList ? .json(response.bareResults) : .json(response)
     }

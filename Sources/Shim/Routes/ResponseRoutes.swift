@@ -7,71 +7,79 @@ import Wire
 /// `POST /v1/responses`
 @Sendable func createResponse(_ context: RequestContext, _ services: Services) async throws -> Response {
     try await respondHereOrUpstream(.responses, context, services, hasImage: \ResponseRequest.hasImage) { body in
-        let body = try await services.fetchingImages(of: body, context).validated(seesImages: services.seesImages)
-        let conversation =
-            try conversation(before: body.previousResponseID, services.responses)
-            + body.input.messages.map { ChatMessage($0) }
-        let tools = try OfferedTools(body, refusesHosted: services.refusesHostedTools)
-            .readingBareCalls(services.readsBareCalls, in: body.requestedFormat())
-        context.trace.note = body.leftOut(tools)
-        let events = answers(to: context, services, promptField: "input") {
-            try await beginResponse(body, tools, conversation, context, services)
-        }
-        return try await .answer(events, streams: body.stream == true, context.trace)
+        let form = try await ResponseForm(body, context, services)
+        context.trace.leftOut = form.leftOut
+        return try await form.response(to: context, services)
     }
 }
 
-private func beginResponse(
-    _ body: ResponseRequest, _ tools: OfferedTools, _ conversation: [ChatMessage], _ context: RequestContext,
-    _ services: Services
-) async throws -> Answer<ResponseEncoder> {
-    let lease = try await services.lease(body.model, for: context, takesAdapters: true)
-    let model = lease.model
-    try services.review(conversation)
-    let prompt = try await chatPrompt(for: body, tools, conversation, model)
-    context.trace.addPromptTokens(prompt.tokens.count)
-    var options = try SamplingOptions(
-        body.generation, body.samplers, maximumTokens: body.maxOutputTokens?.value ?? body.samplers.maximumTokens,
-        topLogprobs: body.wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: model)
-    options.adapterScales = options.adapterScales ?? lease.adapterScales
-    options.shownTokens = model.markerTokens
-    options.thoughtLimit = model.thoughtLimit(body.samplers.maximumThoughts, prompt)
-    options.constraint = try model.constraint(on: prompt, body.requestedFormat(), tools, context.trace)
-    let isEmpty = options.readsPromptOnly()
-    let lister = body.wantsLogprobs ? try model.tokenizer : nil
-    let choice = Choice(
-        generation: model.generate(prompt.prompt, options: options, group: nil),
-        reader: ChoiceReader(
-            choice: 0, countsPrompt: true, prompt: prompt, tools: tools,
-            list: lister.map { TokenList($0, showing: model.markerTokens) }, isEmpty: isEmpty,
-            guardrail: services.guardrail))
+private struct ResponseForm: AnswerForm {
+    private let body: ResponseRequest
+    private let earlier: [ChatMessage]
+    private let tools: OfferedTools
+    private let format: ContentFormat?
+    private let variables: TemplateObject
+    private let context: RequestContext
+    private let services: Services
 
-    let identity = AnswerIdentity(prefix: "resp_", id: lease.id, model: model)
-    let settled = model.settled(options)
-    var response = ModelResponse(
-        identity, for: body,
-        sampling: .init(
-            temperature: settled.temperature ?? 0, topP: settled.topP ?? 1, presencePenalty: settled.presencePenalty,
-            frequencyPenalty: settled.frequencyPenalty, topLogprobs: Int(body.topLogprobs?.value ?? 0)))
-    if let note = context.trace.note, response.metadata["left_out"] == nil {
-        // The longest value that the specification allows.
-        response.metadata["left_out"] = String(note.prefix(512))
+    init(_ request: ResponseRequest, _ context: RequestContext, _ services: Services) async throws {
+        (self.context, self.services) = (context, services)
+        body = try await services.fetchingImages(of: request, context).validated(seesImages: services.seesImages)
+        earlier = try storedMessages(before: body.previousResponseID, services.responses)
+        tools = try OfferedTools(body, refusesHosted: services.refusesHostedTools)
+        format = try body.requestedFormat().map { ContentFormat($0) }
+        variables = try TemplateObject(templateArguments: nil, reasoningEffort: body.reasoning?.effort)
     }
-    let encoder = ResponseEncoder(response, tokenizer: lister, namespaced: tools.namespaced) { whole in
-        guard whole.store else { return }
-        do {
-            try services.responses.insert(
-                .init(whole, conversation: conversation + [whole.message], client: context.client))
-        } catch {
-            // The answer is complete; only the log tells that it will not survive a restart.
-            context.trace.error = "\(error)"
+
+    var model: String? { body.model }
+    var streams: Bool { body.stream == true }
+    var promptField: String { "input" }
+    /// Without the instructions, which do not carry over to the next response.
+    private var messages: [ChatMessage] { earlier + body.input.messages.map { ChatMessage($0) } }
+    /// The hosted tools and the items that the model does not see, as a note for the log and the response's metadata.
+    var leftOut: String? { body.leftOut(tools) }
+
+    func conversation(for model: any LanguageModel) throws -> ConversationRequest {
+        let instructions = body.instructions.map { [ChatMessage.system($0)] } ?? []
+        var request = ConversationRequest(.messages(instructions + messages))
+        request.tools = tools.offer
+        request.rendering.variables = variables
+        request.format = format
+        request.sampling = try SamplingOptions(
+            body.generation, body.samplers, maximumTokens: body.maxOutputTokens?.value ?? body.samplers.maximumTokens,
+            topLogprobs: body.wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: model)
+        request.maximumThoughts = body.samplers.maximumThoughts.map { Int($0) }
+        return request
+    }
+
+    func encoder(of conversation: Conversation, by lease: ModelLease) throws -> ResponseEncoder {
+        let settled = lease.model.settled(conversation.options)
+        var response = ModelResponse(
+            AnswerIdentity(prefix: "resp_", id: lease.id, model: lease.model), for: body,
+            sampling: .init(
+                temperature: settled.temperature ?? 0, topP: settled.topP ?? 1,
+                presencePenalty: settled.presencePenalty, frequencyPenalty: settled.frequencyPenalty,
+                topLogprobs: Int(body.topLogprobs?.value ?? 0)))
+        if let leftOut, response.metadata["left_out"] == nil {
+            // The longest value that the specification allows.
+            response.metadata["left_out"] = String(leftOut.prefix(512))
+        }
+        let tokenizer = body.wantsLogprobs ? try lease.model.tokenizer : nil
+        return ResponseEncoder(response, tokenizer: tokenizer, namespaced: tools.namespaced) {
+            [messages, context, services] whole in
+            guard whole.store else { return }
+            do {
+                try services.responses.insert(
+                    .init(whole, conversation: messages + [whole.message], client: context.client))
+            } catch {
+                // The answer is complete; only the log tells that it will not survive a restart.
+                context.trace.error = "\(error)"
+            }
         }
     }
-    return Answer(lease: lease, form: encoder, choices: [choice])
 }
 
 extension ResponseRequest {
-    /// The hosted tools and the items that the model does not see, as a note for the log and the response's metadata.
     fileprivate func leftOut(_ tools: OfferedTools) -> String? {
         var types: [String] = []
         for type in fields.input.hiddenTypes where !types.contains(type) { types.append(type) }
@@ -80,17 +88,7 @@ extension ResponseRequest {
     }
 }
 
-private func chatPrompt(
-    for body: ResponseRequest, _ tools: OfferedTools, _ conversation: [ChatMessage], _ model: any LanguageModel
-) async throws -> ChatPrompt {
-    let instructions = body.instructions.map { [ChatMessage.system($0)] } ?? []
-    return try model.prompt(
-        instructions + conversation, tools: tools,
-        ChatForm(variables: try TemplateObject(templateArguments: nil, reasoningEffort: body.reasoning?.effort)),
-        images: try await model.read(conversation, cacheSalt: body.samplers.clientsCacheSalt))
-}
-
-private func conversation(before id: String?, _ responses: ResponseStore) throws(APIError) -> [ChatMessage] {
+private func storedMessages(before id: String?, _ responses: ResponseStore) throws(APIError) -> [ChatMessage] {
     guard let id else { return [] }
     guard let entry = responses[id] else {
         throw APIError(
@@ -138,16 +136,8 @@ private func conversation(before id: String?, _ responses: ResponseStore) throws
 /// `POST /v1/responses/input_tokens`: counts the tokens of a request's prompt.
 @Sendable func countInputTokens(_ context: RequestContext, _ services: Services) async throws -> Response {
     let request = try JSON.decode(ResponseRequest.self, from: context.request.body)
-    let body = try await services.fetchingImages(of: request, context).validated(seesImages: services.seesImages)
-    let conversation =
-        try conversation(before: body.previousResponseID, services.responses)
-        + body.input.messages.map { ChatMessage($0) }
-    let model = try await services.lease(body.model, for: context, takesAdapters: true).model
-    let prompt = try await preparing(context) {
-        try await chatPrompt(
-            for: body, try OfferedTools(body, refusesHosted: services.refusesHostedTools), conversation, model)
-    }
-    return try .json(ResponseInputTokens(prompt.tokens.count))
+    let form = try await ResponseForm(request, context, services)
+    return try .json(ResponseInputTokens(await form.countTokens(for: context, services)))
 }
 
 /// `POST /v1/responses/{id}/cancel`: always refused, since stored responses are complete.

@@ -25,9 +25,8 @@ private func continuations(
     let whole = try await collect(events).choices
     var suggestions: [String] = []
     for text in whole.map(suggestion)
-    where !text.isEmpty && !suggestions.contains(text)
-        && (try? services.review(prompts: [text])) != nil
-    {
+    where !text.isEmpty && !suggestions.contains(text) {
+        do { try services.guardrail?.check(prompts: [text]) } catch { continue }
         suggestions.append(text)
     }
     return Array(suggestions.prefix(wanted))
@@ -38,13 +37,13 @@ private func beginSuggestions(
 ) async throws -> Answer<Void> {
     let lease = try await services.lease(body.model ?? services.models.models.first?.file.id, for: context)
     let model = lease.model
-    try services.review(prompts: [body.text])
+    try services.guardrail?.check(prompts: [body.text])
     let prompt = try TextToContinue(body.text, model)
     context.trace.addPromptTokens(prompt.tokens.count)
     let firsts = try await prompt.likelyTokens(model).prefix(wanted + 2)
     let group = GenerationGroup(size: firsts.count)
     let choices = firsts.enumerated().map { index, first in
-        Choice(
+        Conversation.Choice(
             generation: model.generate(
                 tokens: prompt.tokens + [first.token],
                 options: SamplingOptions(

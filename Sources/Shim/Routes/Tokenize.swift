@@ -39,13 +39,15 @@ import Wire
 @Sendable func applyTemplate(_ context: RequestContext, _ services: Services) async throws -> Response {
     let body = try JSON.decode(ApplyTemplateRequest.self, from: context.request.body).validated()
     let model = try await services.lease(body.model, for: context, takesAdapters: true).model
-    let form = ChatForm(
-        variables: try TemplateObject(
-            templateArguments: body.chatTemplateKwargs, reasoningEffort: body.reasoningEffort),
-        ending: PromptEnding(
-            addGenerationPrompt: body.addGenerationPrompt, continueFinalMessage: body.continueFinalMessage),
-        template: try .requested(body.chatTemplate))
-    let prompt = try await preparing(context) { try model.rendered(body.messages.map { ChatMessage($0) }, form) }
+    var rendering = ConversationRequest.Rendering()
+    rendering.variables = try TemplateObject(
+        templateArguments: body.chatTemplateKwargs, reasoningEffort: body.reasoningEffort)
+    rendering.ending = PromptEnding(
+        addGenerationPrompt: body.addGenerationPrompt, continueFinalMessage: body.continueFinalMessage)
+    rendering.template = try .requested(body.chatTemplate)
+    let prompt = try await preparing(context) { [rendering] in
+        try model.rendered(body.messages.map { ChatMessage($0) }, rendering)
+    }
     return try .json(["prompt": prompt])
 }
 

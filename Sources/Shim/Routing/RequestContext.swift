@@ -52,7 +52,7 @@ final class RequestTrace: Sendable {
         var promptTokens: Int?
         var completionTokens: Int?
         /// Hosted tools and items of a responses request that the model does not see, for the log.
-        var note: String?
+        var leftOut: String?
         /// Code of the error in the response.
         var code: String?
         /// Cause of the error, for the log only.

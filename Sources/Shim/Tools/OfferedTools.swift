@@ -4,30 +4,27 @@ import LocalLLM
 import Template
 import Wire
 
-/// The tools of a request: what the template prints, what may be called, and how.
+/// The tools of a request, and how its answer names them.
 struct OfferedTools: Sendable {
-    enum Choice: Sendable, Equatable {
-        case none, auto, required
-        case named(String)
-    }
+    typealias Choice = ToolOffer.Choice
 
     /// Field of the answer that holds the calls.
     enum Form: Sendable, Equatable { case toolCalls, functionCall }
 
     /// Definitions in the chat endpoint's form, on which models are trained.
-    private(set) var definitions: [TemplateValue] = []
+    private var definitions: [TemplateValue] = []
     /// The tools that may be called.
-    private(set) var declared: [DeclaredTool] = []
+    private var declared: [DeclaredTool] = []
     /// Request field that holds each tool's schema, by tool name, for errors.
-    private(set) var fields: [String: String] = [:]
+    private var fields: [String: String] = [:]
     /// The names of all definitions.
     private var names: Set<String> = []
     /// Tools that take text instead of JSON.
-    private(set) var custom: Set<String> = []
+    private var custom: Set<String> = []
     /// Tools whose schemas are enforced exactly or refused.
     private var strict: Set<String> = []
-    private(set) var choice = Choice.auto
-    private(set) var allowsParallel = true
+    private var choice = Choice.auto
+    private var allowsParallel = true
     var form = Form.toolCalls
     /// Namespaces and own names of the tools that have a namespace, by the name that the model sees.
     private(set) var namespaced: [String: NamespacedName] = [:]
@@ -39,11 +36,22 @@ struct OfferedTools: Sendable {
         var namespace: String
         var name: String
     }
-    /// Whether an answer that is nothing but JSON may be calls.
-    private(set) var readsBareCalls = true
+
+    /// The tools as a conversation takes them.
+    var offer: ToolOffer {
+        var offer = ToolOffer()
+        offer.definitions = definitions
+        offer.declared = declared
+        offer.callable = callable
+        offer.fields = fields
+        offer.custom = custom
+        offer.choice = choice
+        offer.allowsSeveralCalls = allowsParallel
+        return offer
+    }
 
     /// The tools that may be called, with the schemas of their arguments.
-    var callable: [CallableTool] {
+    private var callable: [CallableTool] {
         let names = Set(declared.map(\.name))
         return definitions.compactMap { definition in
             guard case .object(let tool) = definition, case .object(let function)? = tool["function"],
@@ -58,17 +66,7 @@ struct OfferedTools: Sendable {
     /// Regular expressions and grammars for the input of custom tools, by name.
     private var inputs: [String: CallableTool.InputFormat] = [:]
 
-    /// Whether the model can call anything.
-    var areCallable: Bool { choice != .none && !declared.isEmpty }
-
     private init() {}
-
-    /// The same tools. Where the answer has a format, JSON is the answer.
-    func readingBareCalls(_ readsBareCalls: Bool, in format: RequestedFormat?) -> OfferedTools {
-        var tools = self
-        tools.readsBareCalls = readsBareCalls && format == nil
-        return tools
-    }
 
     /// The tools of a validated chat.
     init(_ body: ChatCompletionRequest) throws(APIError) {

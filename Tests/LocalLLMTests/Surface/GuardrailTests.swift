@@ -40,14 +40,11 @@ import Testing
 
     /// Everything that is shown of a text that comes in such pieces, and whether it was stopped.
     private func show(_ pieces: [String], _ phrases: [String]) -> (shown: [String], isStopped: Bool) {
-        let guardrails = SystemLanguageModel.Guardrails([WordListGuardrail(phrases)])
-        var (text, passed, shown): (String, Int, [String]) = ("", 0, [])
+        var answer = AnswerGuard(SystemLanguageModel.Guardrails([WordListGuardrail(phrases)]))
+        var shown: [String] = []
         for (index, piece) in pieces.enumerated() {
-            text += piece
             do {
-                let end = try guardrails.check(answer: text, passed: passed, isWhole: index == pieces.count - 1)
-                shown.append(String(decoding: text.utf8.dropFirst(passed).prefix(end - passed), as: UTF8.self))
-                passed = end
+                shown.append(try answer.pass(piece, isLast: index == pieces.count - 1))
             } catch {
                 return (shown, true)
             }
@@ -81,11 +78,11 @@ import Testing
 
     @Test func `all guardrails must let a text pass`() throws {
         let guardrails = SystemLanguageModel.Guardrails([WordListGuardrail(["bad"]), WordListGuardrail(["good"])])
-        #expect(try guardrails.check(answer: "some goo", passed: 0, isWhole: false) == 5)
-        #expect(throws: LanguageModelSession.GenerationError.self) {
-            try guardrails.check(answer: "some good", passed: 5, isWhole: true)
-        }
-        #expect(try SystemLanguageModel.Guardrails.default.check(answer: "bad", passed: 0, isWhole: false) == 3)
+        var answer = AnswerGuard(guardrails)
+        #expect(try answer.pass("some goo", isLast: false) == "some ")
+        #expect(throws: GuardrailViolation.self) { try answer.pass("d", isLast: true) }
+        var free = AnswerGuard(SystemLanguageModel.Guardrails.default)
+        #expect(try free.pass("bad", isLast: false) == "bad")
     }
 
     @Test func `the file has a word or phrase a line`() throws {

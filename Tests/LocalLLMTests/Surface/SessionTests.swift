@@ -119,15 +119,19 @@ import Testing
 
     @Test func `thoughts are left out of the answer`() async throws {
         let model = try tinyModel()
-        let decoder = try await model.host.model().answerDecoder
-        var text = AnswerText(decoder, AnswerParser(Dialect(), tools: [], after: ""), .default)
+        let local = try await model.host.model()
+        let prompt = ConversationPrompt(
+            text: "", beginning: "", prompt: ModelPrompt(tokens: [1]),
+            parser: AnswerParser(Dialect(), tools: [], after: ""), begun: [])
+        var text = AnswerText(try local.answerDecoder, after: prompt)
         var shown: [String] = []
         for byte in "<think>Hm.</think>Hé".utf8 {
-            if try text.add([TinyModel.token(byte)]), !text.shownContent.isEmpty { shown.append(text.shownContent) }
+            if try text.add([TinyModel.token(byte)]), !text.whole.content.isEmpty { shown.append(text.whole.content) }
         }
-        #expect(try !text.finish())
+        let usage = Usage(promptTokens: 0, completionTokens: 0, secondsToFirstToken: 0, decodeSeconds: 0)
+        #expect(try !text.finish(.init(reason: .stop, usage: usage)))
         #expect(shown == ["H", "Hé"])
-        #expect(text.shownThoughts == "Hm.")
+        #expect(text.whole.reasoning == "Hm.")
     }
 
     @Test func `what is observed changes`() async throws {
@@ -146,6 +150,19 @@ import Testing
         let window = ConversationWindow(.turns(1, length: 3, instructions: "Hi"))
         let prompt = try window.prompt(for: await model.host.model())
         #expect(prompt.tokens.dropFirst() == "u:Hi\n\n1aa;a:1aa;a:".utf8.map { TinyModel.token($0) }[...])
+    }
+
+    @Test func `generating without a session falls back to the same form`() async throws {
+        let template =
+            "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+            + "{{ m.role[0] }}:{{ m.content }};{% endfor %}a:"
+        let model = try tinyModel(template: template)
+        let local = try await model.host.model()
+        var usage: Usage?
+        for try await piece in local.generate([.system("Hi"), .user("Sea")], options: .init(maximumTokens: 1)) {
+            usage = piece.finish?.usage ?? usage
+        }
+        #expect(usage?.promptTokens == "u:Hi\n\nSea;a:".utf8.count + 1)
     }
 
     @Test(arguments: [

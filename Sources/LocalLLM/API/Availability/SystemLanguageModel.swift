@@ -112,7 +112,7 @@ public final class SystemLanguageModel: Observable, Sendable {
         return try await LanguageModelSession.GenerationError.naming { [host, useCase] in
             let model = try await host.model()
             let images = try await model.images(of: transcript)
-            return try ConversationWindow(transcript, for: useCase, images: images).prompt(for: model).count
+            return try ConversationWindow(transcript, for: useCase, images: images).prompt(for: model).tokens.count
         }
     }
 

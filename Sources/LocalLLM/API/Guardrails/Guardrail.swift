@@ -49,30 +49,27 @@ extension SystemLanguageModel {
     }
 }
 
-extension SystemLanguageModel.Guardrails {
-    /// Throws if a guardrail rejects the prompt.
-    func check(prompt: String) throws(LanguageModelSession.GenerationError) {
+extension SystemLanguageModel.Guardrails: Guardrail {
+    /// A text passes as far as all of them pass it.
+    public func review(_ text: GuardedText) -> GuardrailVerdict {
+        var end = text.text.endIndex
         for guardrail in guardrails {
-            if case .violation(let message) = guardrail.review(GuardedText(.prompt, prompt, isWhole: true)) {
-                throw .guardrailViolation(.init(debugDescription: message))
+            switch guardrail.review(text) {
+            case .pass(let upTo): end = min(end, upTo)
+            case .violation(let message): return .violation(message)
             }
         }
+        return .pass(upTo: end)
     }
+}
 
-    /// How much of an answer may be shown, in UTF-8 bytes.
-    ///
-    /// - Parameter passed: The previous result for this answer, when it was shorter.
-    func check(
-        answer: String, passed: Int, isWhole: Bool
-    ) throws(LanguageModelSession.GenerationError) -> Int {
-        var end = answer.utf8.count
-        for guardrail in guardrails {
-            let passedIndex = answer.utf8.index(answer.startIndex, offsetBy: passed)
-            switch guardrail.review(GuardedText(.answer, answer, passed: passedIndex, isWhole: isWhole)) {
-            case .pass(let upTo): end = min(end, answer.utf8.distance(from: answer.startIndex, to: upTo))
-            case .violation(let message): throw .guardrailViolation(.init(debugDescription: message))
+extension Guardrail {
+    /// - Throws: If a prompt is refused.
+    package func check(prompts: some Sequence<String>) throws(GuardrailViolation) {
+        for prompt in prompts {
+            if case .violation(let message) = review(GuardedText(.prompt, prompt, isWhole: true)) {
+                throw GuardrailViolation(message: message)
             }
         }
-        return isWhole ? answer.utf8.count : max(passed, end)
     }
 }

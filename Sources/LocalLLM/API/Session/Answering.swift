@@ -57,7 +57,7 @@ struct Answering {
             }
             let calls = try message.calls.map { call in
                 Transcript.ToolCall(
-                    id: call.id ?? UUID().uuidString, toolName: call.name,
+                    id: call.id ?? .unique("call_"), toolName: call.name ?? "",
                     arguments: try GeneratedContent(json: call.arguments.isEmpty ? "{}" : call.arguments))
             }
             callCount += calls.count
@@ -90,21 +90,23 @@ struct Answering {
     private mutating func generate(
         _ format: Transcript.ResponseFormat?, _ tools: SessionTools, _ images: [String: ModelImage],
         _ show: (String, String) -> Void
-    ) async throws -> AnswerMessage {
+    ) async throws -> ChoiceDelta {
+        let content = try format.map { ContentFormat(.jsonSchema(try $0.schema.enforcedSchema), name: $0.name) }
         var window = ConversationWindow(
-            session.transcript, for: session.model.useCase, tools: tools, images: images, readsBareCalls: format == nil)
+            session.transcript, for: session.model.useCase, tools: tools, images: images, format: content)
         var prompt = try await fit(&window, answered: 0)
-        var text = AnswerText(try model.answerDecoder, prompt.parser, session.model.guardrails)
+        var text = AnswerText(try model.answerDecoder, after: prompt, tools: tools.offer, session.model.guardrails)
         var sampling = SamplingOptions(options)
-        sampling.constraint = try constraint(format, tools, after: prompt.text)
+        sampling.constraint = try model.constraint(for: window.request(), after: prompt) { _ in }
         var answer: [Int32] = []
+        var finish: GenerationPiece.Finish?
         while true {
             sampling.maximumTokens = options.maximumResponseTokens.map { $0 - answer.count }
-            var finish: GenerationPiece.Finish?
+            finish = nil
             for try await piece in model.generate(prompt.prompt + answer, options: sampling) {
                 answer += piece.tokens
                 finish = piece.finish
-                if try text.add(piece.tokens) { show(text.shownContent, text.shownThoughts) }
+                if try text.add(piece.tokens) { show(text.whole.content, text.whole.reasoning) }
             }
             // A cancelled task's stream ends without a `finish`.
             guard let finish else { throw CancellationError() }
@@ -117,26 +119,8 @@ struct Answering {
             // Later calls in such a long text are parsed, but not constrained to their schemas.
             sampling.constraint = nil
         }
-        if try text.finish() { show(text.shownContent, text.shownThoughts) }
-        return text.message
-    }
-
-    /// Constrains content to its format, and calls to the tools' parameters.
-    private func constraint(
-        _ format: Transcript.ResponseFormat?, _ tools: SessionTools, after prompt: String
-    ) throws -> GenerationConstraint? {
-        var answer = AnswerShape(model.dialect)
-        answer.tools = tools.callable
-        if let format {
-            let content = try model.constraint(.jsonSchema(try format.schema.enforcedSchema))
-            guard content.isSatisfiable else {
-                throw LanguageModelSession.GenerationError.unsupportedGuide(
-                    .init(debugDescription: "\(format.name): no value satisfies all its guides"))
-            }
-            answer.content = content
-        }
-        let shape = try answer.shape(after: prompt, beginning: "") { try model.constraint($0) }
-        return try shape.map { GenerationConstraint(try model.constraint($0)) }
+        if let finish, try text.finish(finish) { show(text.whole.content, text.whole.reasoning) }
+        return text.whole
     }
 
     /// Renders the conversation, with room for an answer after it: `maximumResponseTokens`, else an eighth of the
@@ -145,12 +129,12 @@ struct Answering {
     /// - Parameter answered: Tokens of the answer generated so far.
     private func fit(
         _ window: inout ConversationWindow, answered: Int
-    ) async throws -> ConversationWindow.Rendered {
+    ) async throws -> ConversationPrompt {
         let size = model.contextSize
         let policy = session.contextOverflowPolicy
         var prompt = try window.prompt(for: model)
         let room = min(options.maximumResponseTokens.map { $0 - answered } ?? size / 8, size / 2)
-        if prompt.count + answered + room > size, window.turns.count > 1, policy != .throwError {
+        if prompt.tokens.count + answered + room > size, window.turns.count > 1, policy != .throwError {
             let spare = policy == .summarize ? size / 4 : size / 8
             let dropped = try window.trim(to: size - answered - room - spare, for: model)
             if policy == .summarize {
@@ -160,12 +144,12 @@ struct Answering {
             prompt = try window.prompt(for: model)
             session.observedTranscript.update { $0.append(omission) }
         }
-        guard prompt.count + answered < size else {
+        guard prompt.tokens.count + answered < size else {
             let and = answered == 0 ? "" : " and an answer of \(answered) so far"
             throw LanguageModelSession.GenerationError.exceededContextWindowSize(
                 .init(
-                    "The conversation has \(prompt.count) tokens\(and), the model's context \(size).",
-                    contextSize: size, tokenCount: prompt.count + answered))
+                    "The conversation has \(prompt.tokens.count) tokens\(and), the model's context \(size).",
+                    contextSize: size, tokenCount: prompt.tokens.count + answered))
         }
         return prompt
     }

@@ -15,14 +15,14 @@ struct ConversationWindow: Sendable {
     private let tools: SessionTools
     /// The images of the transcript, by the ids of their segments.
     private let images: [String: ModelImage]
-    private let readsBareCalls: Bool
+    /// What the answer has to be; `nil`: text.
+    private let format: ContentFormat?
 
-    /// - Parameter readsBareCalls: Whether an answer that is nothing but JSON may be calls: not where JSON is asked for.
     init(
         _ transcript: Transcript, for useCase: SystemLanguageModel.UseCase = .general, tools: SessionTools = .none,
-        images: [String: ModelImage] = [:], readsBareCalls: Bool = true
+        images: [String: ModelImage] = [:], format: ContentFormat? = nil
     ) {
-        self.readsBareCalls = readsBareCalls
+        self.format = format
         self.useCase = useCase
         self.tools = tools
         self.images = images
@@ -38,39 +38,30 @@ struct ConversationWindow: Sendable {
         }
     }
 
-    /// A rendered conversation.
-    struct Rendered {
-        let prompt: ModelPrompt
-        let text: String
-        var tokens: [Int32] { prompt.tokens }
-        var count: Int { tokens.count }
-        /// Separates the model's reasoning and calls from its answer.
-        let parser: AnswerParser
+    /// The window as a request.
+    ///
+    /// - Parameter prompt: Added after the window's turns.
+    func request(adding prompt: String? = nil) -> ConversationRequest {
+        let told = [useCase.instructions].compactMap(\.self) + instructions.map(\.text)
+        let system = (told + [summaryText].compactMap(\.self)).joined(separator: "\n\n")
+        let messages = turns.flatMap { $0 }.messages + [prompt.map(ChatMessage.user)].compactMap(\.self)
+        var request = ConversationRequest(.messages((system.isEmpty ? [] : [.system(system)]) + messages))
+        request.tools = tools.offer
+        request.format = format
+        return request
     }
 
     /// Renders the window, up to where the answer begins.
     ///
     /// - Parameter prompt: Added after the window's turns.
-    func prompt(for model: LocalModel, adding prompt: String? = nil) throws(LocalModelError) -> Rendered {
-        let told = [useCase.instructions].compactMap(\.self) + instructions.map(\.text)
-        let system = (told + [summaryText].compactMap(\.self)).joined(separator: "\n\n")
-        let messages = turns.flatMap { $0 }.messages + [prompt.map(ChatMessage.user)].compactMap(\.self)
+    func prompt(
+        for model: LocalModel, adding prompt: String? = nil
+    ) throws(LocalModelError) -> ConversationPrompt {
         let shown = turns.joined().flatMap { entry -> [ModelImage] in
             guard case .prompt(let prompt) = entry else { return [] }
             return prompt.segments.compactMap { images[$0.id] }
         }
-        let tokenizer = try model.tokenizer
-        let prepared = LocalModel.preparing(
-            (system.isEmpty ? [] : [.system(system)]) + messages, tools: tools.listed, for: model.dialect,
-            quote: tokenizer.quote)
-        let text = try LocalModel.rendering(prepared.messages, prepared.variables) {
-            (messages, variables) throws(LocalModelError) in
-            try model.render(messages.map { $0.quoted(for: tokenizer) }, variables: variables)
-        }
-        return Rendered(
-            prompt: try model.prompt(ofQuoted: text, images: shown), text: text,
-            parser: AnswerParser(
-                model.dialect, tools: tools.declared, after: text, readsBareCalls: readsBareCalls))
+        return try model.prompt(for: request(adding: prompt), images: shown)
     }
 
     var hasImages: Bool {
@@ -98,7 +89,7 @@ struct ConversationWindow: Sendable {
         while kept < most {
             let middle = (kept + most + 1) / 2
             turns = all.suffix(middle)
-            if try prompt(for: model).count <= tokens { kept = middle } else { most = middle - 1 }
+            if try prompt(for: model).tokens.count <= tokens { kept = middle } else { most = middle - 1 }
         }
         turns = all.suffix(kept)
         return all.dropLast(kept)

@@ -143,7 +143,8 @@ extension LanguageModelSession.GenerationError {
             case .invalidOption: return nil
             }
         case let error as ImageFileError: self = .assetsUnavailable(Context(debugDescription: error.description))
-        case is ConstraintError, is ToolSchemaError: self = .unsupportedGuide(context)
+        case is ConstraintError, is ContentFormatError: self = .unsupportedGuide(context)
+        case let error as GuardrailViolation: self = .guardrailViolation(Context(debugDescription: error.message))
         default: return nil
         }
     }

@@ -30,7 +30,7 @@ extension LanguageModelSession {
     ) async throws -> Answer {
         defer { endRequest() }
         return try await GenerationError.naming {
-            try model.guardrails.check(prompt: prompt.text)
+            try model.guardrails.check(prompts: [prompt.text])
             let local = try await model.host.model()
             let before = transcript
             let entry = Transcript.Prompt(

@@ -7,14 +7,10 @@ struct SessionTools: Sendable {
     static let none = SessionTools()
 
     let tools: [any Tool]
-    /// The tools that the instructions list, in the form of the chat endpoint, for templates.
-    let listed: [TemplateValue]
-    /// All tools, for the answer parser.
-    let declared: [DeclaredTool]
-    /// All tools, to constrain arguments to their schemas.
-    let callable: [CallableTool]
+    /// The tools as a conversation takes them. Instructions may leave some out that can be called.
+    private(set) var offer = ToolOffer()
 
-    private init() { (tools, listed, declared, callable) = ([], [], [], []) }
+    private init() { tools = [] }
 
     /// - Throws: `GenerationError.unsupportedGuide` for a tool whose parameters cannot be written as JSON Schema.
     init(_ tools: [any Tool]) throws {
@@ -28,11 +24,12 @@ struct SessionTools: Sendable {
                 ]),
             ])
         }
-        listed = zip(tools, definitions).filter { $0.0.includesSchemaInInstructions }.map { $0.1 }
-        declared = DeclaredTool.list(.array(definitions))
-        callable = try tools.map {
+        offer.definitions = zip(tools, definitions).filter { $0.0.includesSchemaInInstructions }.map { $0.1 }
+        offer.declared = DeclaredTool.list(.array(definitions))
+        offer.callable = try tools.map {
             CallableTool(name: $0.name, parameters: try Self.value($0.parameters.enforcedSchema, of: $0))
         }
+        for tool in tools { offer.fields[tool.name] = "the parameters of \(tool.name)" }
     }
 
     private static func value(_ schema: String, of tool: any Tool) throws -> TemplateValue {

@@ -17,7 +17,7 @@ struct Summary {
                 .prompt(.init(segments: .init(text: lines.joined(separator: "\n")))),
             ])
             let prompt = try ConversationWindow(request).prompt(for: model)
-            if prompt.count + limit <= model.contextSize { return try await generate(prompt, limit) }
+            if prompt.tokens.count + limit <= model.contextSize { return try await generate(prompt, limit) }
         }
         return earlier
     }
@@ -31,14 +31,14 @@ struct Summary {
         }
     }
 
-    private func generate(_ prompt: ConversationWindow.Rendered, _ limit: Int) async throws -> String {
-        var text = AnswerText(try model.answerDecoder, prompt.parser, .default)
+    private func generate(_ prompt: ConversationPrompt, _ limit: Int) async throws -> String {
+        var text = AnswerText(try model.answerDecoder, after: prompt)
         let options = SamplingOptions(temperature: 0, maximumTokens: limit)
         for try await piece in model.generate(prompt.prompt, options: options) {
             _ = try text.add(piece.tokens)
+            if let finish = piece.finish { _ = try text.finish(finish) }
         }
         try Task.checkCancellation()
-        _ = try text.finish()
-        return text.content
+        return text.whole.content
     }
 }

@@ -1,21 +1,24 @@
-import LocalLLM
-import Tokenizer
+package import Tokenizer
 
 /// A token of a choice with its log probability.
-struct ListedToken: Sendable, Equatable {
-    var id: Int32
+package struct ListedToken: Sendable, Equatable {
+    package var id: Int32
     /// `nil` for the first token of a text, which the model does not predict.
-    var logprob: Double?
-    var top: [TokenLogprob.Alternative] = []
+    package var logprob: Double?
+    package var top: [TokenLogprob.Alternative] = []
     /// Start of its text in the choice's text, in Unicode code points.
-    var offset: Int
+    package var offset: Int
+
+    package init(id: Int32, logprob: Double?, top: [TokenLogprob.Alternative] = [], offset: Int) {
+        (self.id, self.logprob, self.top, self.offset) = (id, logprob, top, offset)
+    }
 }
 
 /// Lists the tokens of a choice in step with its text.
 ///
 /// A token is listed once the first byte of its text has been sent. Tokens of a stop string and the end token are
 /// therefore never listed.
-struct TokenList: Sendable {
+package struct TokenList: Sendable {
     private var decoder: StreamingDecoder
     /// Length of the decoded text so far, in bytes and in code points.
     private var bytes = 0
@@ -27,7 +30,7 @@ struct TokenList: Sendable {
     ///   - offset: Code points of the choice before the generated text.
     ///   - continuesText: See `SamplingOptions` of the generation.
     ///   - shown: Control tokens that are part of the generated text.
-    init(
+    package init(
         _ tokenizer: TextTokenizer, offset: Int = 0, continuesText: Bool = false, showing shown: Set<Int32> = []
     ) {
         decoder = StreamingDecoder(tokenizer, continuesText: continuesText, showing: shown)

@@ -1,46 +1,7 @@
 import Dialects
-import LocalLLM
-import Wire
-
-/// An increment of one choice. The sum of all deltas is the whole choice.
-struct ChoiceDelta: Sendable, Equatable {
-    struct Finish: Sendable, Equatable {
-        var reason: FinishReason
-        var usage: TokenUsage
-        /// Whether the choice has tool calls.
-        var hasCalls = false
-        /// The stop string that ended the choice, if any.
-        var stopString: String?
-    }
-
-    var choice: Int
-    var reasoning = ""
-    var content = ""
-    var calls: [CallDelta] = []
-    /// Empty unless the client asked for probabilities.
-    var tokens: [ListedToken] = []
-    /// Set in the last delta only.
-    var finish: Finish?
-    /// `nil` unless requested. A sum has the last one.
-    var timings: Timings?
-    /// `nil` unless requested. A delta with progress has no other content.
-    var progress: PromptProgress?
-    /// Ids of the sampled tokens.
-    var ids: [Int32] = []
-
-    static func += (whole: inout Self, delta: Self) {
-        whole.reasoning += delta.reasoning
-        whole.content += delta.content
-        for call in delta.calls { whole.calls += call }
-        whole.tokens += delta.tokens
-        whole.finish = delta.finish
-        whole.timings = delta.timings ?? whole.timings
-        whole.ids += delta.ids
-    }
-}
 
 /// Turns the engine's pieces into the deltas of one choice.
-struct ChoiceReader: Sendable {
+package struct ChoiceReader: Sendable {
     let choice: Int
     /// Whether this choice reports the prompt's tokens: true for the first choice of a prompt.
     let countsPrompt: Bool
@@ -57,11 +18,12 @@ struct ChoiceReader: Sendable {
     private let begunBytes: Int
     private var contentGuard: AnswerGuard?
     private var reasoningGuard: AnswerGuard?
+    private var hasContent = false
     /// Tokens whose text the guardrail holds back.
     private var heldTokens: [ListedToken] = []
-    private let wantsTimings: Bool
-    /// Whether the choice is empty: the engine generates one token for the prompt to be computed, which is dropped.
-    private let isEmpty: Bool
+    /// Whether every delta has the token counts and times so far.
+    var reportsUsage = false
+    private var isEmpty = false
     private let omitsReasoning: Bool
     private let began = ContinuousClock.now
     private var firstToken: ContinuousClock.Instant?
@@ -69,33 +31,44 @@ struct ChoiceReader: Sendable {
     private var progress: PromptProgress?
 
     /// A prompt's text, and its tokens if the client asked for probabilities.
-    struct Echo: Sendable {
+    package struct Echo: Sendable {
         var content: String
         var tokens: [ListedToken] = []
+
+        package init(content: String, tokens: [ListedToken] = []) { (self.content, self.tokens) = (content, tokens) }
     }
 
-    init(
-        choice: Int, countsPrompt: Bool, echo: Echo? = nil, prompt: ChatPrompt? = nil, tools: OfferedTools? = nil,
-        list: TokenList? = nil, wantsTimings: Bool = false, isEmpty: Bool = false,
-        omitsReasoning: Bool = false, guardrail: (any Guardrail)? = nil
+    /// - Parameters:
+    ///   - prompt: `nil`: all text is content.
+    ///   - list: Lists the tokens with their log probabilities.
+    ///   - guardrail: Holds back text until it has passed it.
+    package init(
+        choice: Int, countsPrompt: Bool, echo: Echo? = nil, prompt: ConversationPrompt? = nil,
+        tools: ToolOffer = .init(),
+        list: TokenList? = nil, omitsReasoning: Bool = false, guardrail: (any Guardrail)? = nil
     ) {
         self.choice = choice
         self.countsPrompt = countsPrompt
         self.echo = echo
-        self.isEmpty = isEmpty
         self.omitsReasoning = omitsReasoning
-        parser = isEmpty ? nil : prompt?.parser
-        begun = isEmpty ? [] : prompt?.begun ?? []
-        begunBytes = prompt?.begunBytes ?? 0
+        parser = prompt?.parser
+        begun = prompt?.begun ?? []
+        begunBytes = prompt?.beginning.utf8.count ?? 0
         calls = CallReader(tools)
         self.list = list
-        self.wantsTimings = wantsTimings
         contentGuard = guardrail.map { AnswerGuard($0) }
         reasoningGuard = guardrail.map { AnswerGuard($0) }
     }
 
-    /// - Throws: `APIError` if the guardrail refuses the generated text.
-    mutating func read(_ piece: GenerationPiece) throws(APIError) -> ChoiceDelta {
+    /// Makes the choice empty: what is generated for the prompt to be computed is dropped.
+    mutating func dropsText() {
+        isEmpty = true
+        parser = nil
+        begun = []
+    }
+
+    /// - Throws: If the guardrail refuses the generated text.
+    package mutating func read(_ piece: GenerationPiece) throws(GuardrailViolation) -> ChoiceDelta {
         let piece = isEmpty ? piece.withoutTokens : piece
         var delta = ChoiceDelta(choice: choice)
         if let progress = piece.progress {
@@ -129,51 +102,48 @@ struct ChoiceReader: Sendable {
         }
         echo = nil
         if let finish = piece.finish {
-            let usage = TokenUsage(finish.usage, reasoningTokens: reasoningTokens, countsPrompt: countsPrompt)
             delta.finish = .init(
-                reason: finish.reason, usage: usage, hasCalls: calls.count > 0, stopString: finish.stopString)
+                reason: finish.reason, usage: finish.usage, reasoningTokens: reasoningTokens,
+                countsPrompt: countsPrompt,
+                hasCalls: calls.count > 0, stopString: finish.stopString)
         }
-        if wantsTimings { delta.timings = timings(piece) }
+        if reportsUsage { delta.usage = usage(after: piece) }
         return delta
     }
 
     /// Replaces a delta's text by the text that the guardrail has passed.
-    private mutating func hold(_ delta: inout ChoiceDelta, isLast: Bool) throws(APIError) {
+    private mutating func hold(_ delta: inout ChoiceDelta, isLast: Bool) throws(GuardrailViolation) {
         guard contentGuard != nil else { return }
         let content = delta.content
-        do {
-            delta.reasoning = try reasoningGuard?.pass(delta.reasoning, isLast: isLast) ?? ""
-            delta.content = try contentGuard?.pass(content, isLast: isLast) ?? ""
-        } catch {
-            throw .contentFiltered(error.message)
-        }
+        // Reasoning is complete when content begins.
+        hasContent = hasContent || !content.isEmpty
+        delta.reasoning = try reasoningGuard?.pass(delta.reasoning, isLast: isLast || hasContent) ?? ""
+        delta.content = try contentGuard?.pass(content, isLast: isLast) ?? ""
         heldTokens += delta.tokens
         delta.tokens = delta.content.utf8.count >= content.utf8.count ? heldTokens : []
         if !delta.tokens.isEmpty { heldTokens = [] }
     }
 
     /// The engine's measurements at the end; before that, measured here.
-    private mutating func timings(_ piece: GenerationPiece) -> Timings {
+    private mutating func usage(after piece: GenerationPiece) -> Usage {
         let now = ContinuousClock.now
         let first = firstToken ?? now
         firstToken = first
         tokenCount += piece.tokens.count
-        guard let usage = piece.finish?.usage else {
-            return Timings(
-                promptTokens: progress?.total ?? 0, cachedTokens: progress?.cached ?? 0,
-                promptSeconds: (first - began) / .seconds(1), tokens: tokenCount, seconds: (now - first) / .seconds(1))
-        }
-        return Timings(
-            promptTokens: usage.promptTokens, cachedTokens: usage.cachedTokens,
-            promptSeconds: usage.secondsToFirstToken, tokens: usage.completionTokens, seconds: usage.decodeSeconds,
-            drafted: usage.draftedTokens, accepted: usage.acceptedTokens)
+        return piece.finish?.usage
+            ?? Usage(
+                promptTokens: progress?.total ?? 0, cachedTokens: progress?.cached ?? 0, completionTokens: tokenCount,
+                secondsToFirstToken: (first - began) / .seconds(1), decodeSeconds: (now - first) / .seconds(1))
     }
 
     /// The whole choice if no token is to be generated.
     func wholeEcho(promptTokens: Int) -> ChoiceDelta {
-        ChoiceDelta(
-            choice: choice, content: echo?.content ?? "", tokens: echo?.tokens ?? [],
-            finish: .init(reason: .length, usage: TokenUsage(promptTokens: countsPrompt ? promptTokens : 0)))
+        let usage = Usage(promptTokens: promptTokens, completionTokens: 0, secondsToFirstToken: 0, decodeSeconds: 0)
+        var whole = ChoiceDelta(
+            choice: choice, finish: .init(reason: .length, usage: usage, countsPrompt: countsPrompt))
+        whole.content = echo?.content ?? ""
+        whole.tokens = echo?.tokens ?? []
+        return whole
     }
 }
 
@@ -186,13 +156,5 @@ extension GenerationPiece {
         piece.finish?.stopString = nil
         piece.finish?.usage.completionTokens = 0
         return piece
-    }
-}
-
-extension PromptProgressFields {
-    init(_ progress: PromptProgress) {
-        self.init(
-            total: progress.total, cache: progress.cached, processed: progress.processed,
-            timeMS: Int(progress.seconds * 1000))
     }
 }

@@ -1,42 +1,21 @@
 import Dialects
 import Foundation
-import Wire
-
-/// An increment of a tool call.
-struct CallDelta: Sendable, Equatable {
-    /// Number of the call in its choice, from 0.
-    var index: Int
-    /// `id` and `name` are set in a call's first delta only.
-    var id: String?
-    var name: String?
-    /// Whether the tool takes text; `arguments` is then the whole text.
-    var isCustom = false
-    var arguments = ""
-
-    static func += (calls: inout [CallDelta], delta: CallDelta) {
-        if delta.index < calls.count {
-            calls[delta.index].arguments += delta.arguments
-        } else {
-            calls.append(delta)
-        }
-    }
-}
 
 /// Turns a parser's deltas into increments of calls.
 struct CallReader: Sendable {
     private let custom: Set<String>
-    private let allowsParallel: Bool
+    private let allowsSeveral: Bool
     private(set) var count = 0
     /// JSON so far of the current call, if its tool takes text.
     private var text: String?
 
-    init(_ tools: OfferedTools?) {
-        custom = tools?.custom ?? []
-        allowsParallel = tools?.allowsParallel ?? true
+    init(_ tools: ToolOffer) {
+        custom = tools.custom
+        allowsSeveral = tools.allowsSeveralCalls
     }
 
     /// Whether this call exceeds the single one allowed without parallel calls.
-    private var isFull: Bool { count > 1 && !allowsParallel }
+    private var isFull: Bool { count > 1 && !allowsSeveral }
 
     mutating func read(_ delta: AnswerDelta) -> CallDelta? {
         switch delta {
@@ -63,12 +42,21 @@ struct CallReader: Sendable {
     /// The model's own identifier if it has at least nine bytes, since its template expects it back; mere counters are
     /// not unique in a conversation.
     private static func id(_ own: String?) -> String {
-        guard let own, own.utf8.count >= 9 else { return uniqueID("call_") }
+        guard let own, own.utf8.count >= 9 else { return .unique("call_") }
         return own
     }
 
     private static func input(_ json: String) -> String {
         struct Arguments: Decodable { let input: String }
         return (try? JSONDecoder().decode(Arguments.self, from: Data(json.utf8)).input) ?? json
+    }
+}
+
+extension String {
+    /// A new identifier.
+    ///
+    /// - Parameter prefix: What it identifies, such as `call_`.
+    package static func unique(_ prefix: String) -> String {
+        "\(prefix)\(UUID().uuidString.lowercased().filter { $0 != "-" })"
     }
 }
