@@ -26,9 +26,6 @@ struct ConstraintFollower {
         wantsMask = matcher != nil
     }
 
-    /// Whether a constraint limits the text, rather than only the length of thoughts.
-    var isConstrained: Bool { matcher != nil }
-
     /// Whether a token may come next. Called for the sampler's choice: if it is allowed, no mask is computed.
     mutating func allows(_ token: Int32) throws(ConstraintError) -> Bool {
         wantsMask = try !(matcher?.allows(token) ?? true)

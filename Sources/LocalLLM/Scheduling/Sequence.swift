@@ -56,7 +56,10 @@ extension ModelThread {
         private let promptCount: Int
         private let maximumTokens: Int
         private var sampler: Sampler
+        /// A side thread may be computing its mask, so the engine's thread reads it only while `side` is idle.
         private var constraint: ConstraintFollower?
+        /// Whether a constraint limits the text, so that sampling may take long.
+        let isConstrained: Bool
         /// Ends a constrained answer that only repeats itself; `nil` if the request limits its tokens.
         private var repetition: RepetitionDetector?
         private let constraintName: String?
@@ -87,6 +90,7 @@ extension ModelThread {
         ) {
             self.side = side
             constraintName = request.options.constraint?.name
+            isConstrained = tokenizer != nil && request.options.constraint != nil
             self.memory = memory
             encoding = request.encoding.map { SequenceEncoding($0) }
             adapters = request.adapters
@@ -239,15 +243,13 @@ extension ModelThread {
             answerCheckpoint = node
         }
 
-        /// Whether a constraint limits the text, so that sampling may take long.
-        var isConstrained: Bool { constraint?.isConstrained ?? false }
-
         /// Maximum processor seconds of a constraint's work for one text.
         private static let maximumConstraintSeconds = 10.0
 
         /// Begins to compute the mask of the next choice on a side thread, if that is likely to need it.
         func beginMask() {
-            guard constraint?.wantsMask == true else { return }
+            // Busy if the mask was begun for an earlier step, which was abandoned.
+            guard isConstrained, !side.isBusy, constraint?.wantsMask == true else { return }
             let this = Unowned(sequence: self)
             side.add {
                 let sequence = this.sequence
@@ -266,7 +268,8 @@ extension ModelThread {
             _ logits: Matrix?, _ failure: LocalModelError, room: DraftRoom?, cost: StepCost,
             report: @escaping @Sendable (Result<Outcome, LocalModelError>) -> Void
         ) {
-            guard let logits else { return report(.failure(failure)) }
+            // After the mask that may be under way, which still uses the sequence.
+            guard let logits else { return side.add { report(.failure(failure)) } }
             self.logits.removeAll(keepingCapacity: true)
             for row in 0..<logits.rows {
                 self.logits.append(contentsOf: UnsafeBufferPointer(start: logits[row], count: logits.columns))

@@ -102,40 +102,50 @@ final class SideThreads: Sendable {
         thread.start()
     }
 
+    private enum Turn {
+        case run(Queue, client: String)
+        case wait
+        case end
+    }
+
     private func loop() {
         let thread = ThreadPriority.current
         while true {
-            let next = state.withLock { state -> (client: String, element: Queue)? in
-                let next = state.waiting.next { state.running[$0, default: 0] < Self.clientLimit }
-                if let next {
-                    state.running[next.client, default: 0] += 1
-                    state.waitingCount -= 1
-                } else {
-                    state.idle += 1
+            switch nextTurn() {
+            case .run(let queue, let client):
+                let isLow = queue.run(on: thread)
+                state.withLock { state in
+                    state.running[client, default: 1] -= 1
+                    if state.running[client] == 0 { state.running[client] = nil }
+                    if isLow { state.threads -= 1 }
                 }
-                return next
-            }
-            guard let (client, queue) = next else {
+                if isLow {
+                    // Its client may have had too many threads for what waits.
+                    wake()
+                    return
+                }
+            case .wait:
                 arrival.wait()
-                let isStopped = state.withLock { state in
-                    state.idle -= 1
-                    if state.isStopped { state.threads -= 1 }
-                    return state.isStopped
-                }
-                if isStopped { return }
-                continue
+                state.withLock { $0.idle -= 1 }
+            case .end: return
             }
-            let isLow = queue.run(on: thread)
-            let ends = state.withLock { state in
-                state.running[client, default: 1] -= 1
-                if state.running[client] == 0 { state.running[client] = nil }
-                if isLow || state.isStopped { state.threads -= 1 }
-                return isLow || state.isStopped
+        }
+    }
+
+    private func nextTurn() -> Turn {
+        state.withLock { state in
+            if let (client, queue) = state.waiting.next(where: { state.running[$0, default: 0] < Self.clientLimit }) {
+                state.running[client, default: 0] += 1
+                state.waitingCount -= 1
+                return .run(queue, client: client)
             }
-            if ends {
-                wake()
-                return
+            // What still waits is taken by the threads that run its client's other work.
+            if state.isStopped {
+                state.threads -= 1
+                return .end
             }
+            state.idle += 1
+            return .wait
         }
     }
 
