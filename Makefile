@@ -6,6 +6,7 @@
 # make clients  drive the server with real clients    fetches them from PyPI into .build/clients
 # make agents   drive coding agents against the server  fetches them from PyPI into .build/agents  PYTHON=python3.12
 # make fuzz     parsers of untrusted bytes in libFuzzer  FUZZERS='RequestParser GGUF' RUNS=10000000 FUZZED_WITH=fuzzer
+# make house    count what the code consists of      lines, types, public names; files that know of one sampler, format, option
 # make format   format the sources
 #
 # Each first installs the Debian packages that are missing.
@@ -13,7 +14,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run chat bench test speed-report keep-speed clients agents fuzz lint format packages model
+.PHONY: help run chat bench test speed-report keep-speed clients agents fuzz house lint format packages model
 
 PACKAGES := libopenblas-dev libssl-dev libsqlite3-dev libedit-dev libpng-dev libturbojpeg0-dev libwebp-dev
 MODEL ?= $(wildcard models/*.gguf)
@@ -115,6 +116,9 @@ fuzz-%:
 	mkdir -p .build/corpus/$$1; \
 	cd Tests/Fuzz; \
 	SWIFT_BACKTRACE=enable=no ../../$(FUZZ_BUILD)/release/Fuzz$* -runs=$(RUNS) -detect_leaks=0 "$${@:2}" ../../.build/corpus/$$1 Seeds/$$1
+
+house:
+	@Tests/House/measure.sh
 
 lint: swift
 	swift format lint --strict --recursive Sources Tests Package.swift
