@@ -122,6 +122,7 @@ house:
 
 lint: swift
 	swift format lint --strict --recursive Sources Tests Package.swift
+	Tests/House/layout.sh
 
 format: swift
 	# Links among the fuzz harnesses would become copies.
