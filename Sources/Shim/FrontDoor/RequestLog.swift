@@ -121,7 +121,7 @@ extension RequestTrace.Fields {
         fields["passed_over"] = passedOver.map { .string($0.rawValue) }
         fields["prompt_tokens"] = promptTokens.map { .number(Double($0)) }
         fields["completion_tokens"] = completionTokens.map { .number(Double($0)) }
-        fields["left_out"] = note.map { .string($0) }
+        fields["left_out"] = leftOut.map { .string($0) }
         fields["code"] = code.map { .string($0) }
         fields["error"] = error.map { .string($0) }
         fields["request"] = body.map { .string($0) }
