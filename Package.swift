@@ -177,6 +177,10 @@ let package = Package(
             // Without the macros their tests do not compile.
             exclude: macroTargets.isEmpty ? ["Surface/Generable"] : [],
             swiftSettings: common),
+        // Reads the pages of docs/; what they show is compiled against all modules and tried with the programs.
+        .testTarget(
+            name: "DocsTests", dependencies: ["Bench", "Chat", "Client", "Shim", "TestSupport"],
+            swiftSettings: tests + macroSettings),
         .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: tests),
         .testTarget(
             name: "ClientTests", dependencies: ["Client", "LocalLLM", "HTTP", "Wire", "TestSupport"],

@@ -2,7 +2,7 @@ public import Foundation
 
 /// Runs a program like a user or script: with arguments and input, returning output, errors and exit code.
 public enum Program: String, Sendable {
-    case bench, chat
+    case bench, chat, shim
 
     public struct Result: Sendable {
         public let code: Int32
@@ -40,11 +40,18 @@ public enum Program: String, Sendable {
     public func run(
         _ arguments: [String], input: String = "", environment: [String: String] = [:]
     ) async throws -> Result {
+        try await Self.run(url, arguments, input: input, environment: environment)
+    }
+
+    /// Runs any program.
+    public static func run(
+        _ program: URL, _ arguments: [String], input: String = "", environment: [String: String] = [:]
+    ) async throws -> Result {
         let directory = try TemporaryDirectory()
         let inputFile = try directory.write(Array(input.utf8), as: "input")
         let files = try ["output", "complaints"].map { try directory.write([], as: $0) }
         let process = Process()
-        process.executableURL = url
+        process.executableURL = program
         process.arguments = arguments
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardInput = FileHandle(forReadingAtPath: inputFile)
