@@ -68,8 +68,8 @@ struct Options: Sendable {
         Option("-h", "--help", help: "print this"),
     ]
 
-    /// All options, including those of the upstream and of access.
-    static let all = own + UpstreamOptions.all + AccessOptions.all
+    /// All options, including those of the upstream, of access and of the app protocols.
+    static let all = own + UpstreamOptions.all + AccessOptions.all + AppOptions.all
 
     static var usage: String {
         """
@@ -120,6 +120,7 @@ struct Options: Sendable {
     var refusesHostedTools: Bool
     var upstream: UpstreamOptions?
     var access: AccessOptions
+    var apps: AppOptions
 
     init(
         _ arguments: Arguments, environment: [String: String] = ProcessInfo.processInfo.environment
@@ -165,6 +166,7 @@ struct Options: Sendable {
             }
         }
         upstream = try UpstreamOptions(arguments, environment: environment)
-        access = try AccessOptions(arguments, host: host)
+        apps = try AppOptions(arguments, environment: environment)
+        access = try AccessOptions(arguments, host: host, hasAuthenticator: apps.configuration != nil)
     }
 }

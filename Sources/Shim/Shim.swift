@@ -43,31 +43,23 @@ enum Shim {
         signal(SIGPIPE, SIG_IGN)
         isServing.withLock { $0 = true }
         let access = options.access
-        let signals = StopSignals(stopsOnHangup: access.clients == nil)
+        let signals = StopSignals(stopsOnHangup: options.apps.configuration == nil)
         let models = try ModelStore(options)
         let upstream = try options.upstream.map { try Upstream($0, timeLimit: options.requestTimeout) }
         for warning in options.upstream?.warnings ?? [] { complain("warning: \(warning)") }
-        let clients = try access.clients.map { try ClientAccess($0.configuration) }
+        let clients = try options.apps.configuration.map { try ClientAccess($0) }
         let services = Services(
-            models: models, requestTimeout: options.requestTimeout, clients: clients, upstream: upstream,
+            models: models, requestTimeout: options.requestTimeout, upstream: upstream,
             guardrail: options.guardrail, seesImages: options.imageEncoder != nil,
             imageFetcher: options.allowsImageURLs ? ImageFetcher() : nil,
             refusesHostedTools: options.refusesHostedTools, readsBareCalls: options.readsBareCalls,
             responses: try ResponseStore(file: options.stateFile))
-        for file in access.secretFiles where APIKeys.isReadableByAll(file) {
-            complain("warning: \(file) is readable by every user of this machine; run chmod o-r")
-        }
-        if let (configuration, file) = access.clients, configuration.stateFile == nil {
-            complain(
-                """
-                warning: \(file) has no state_file: sessions are lost on restart, and a signed request can be replayed within \
-                five minutes of a restart
-                """)
-        }
-        let reloading = clients.map { clients in HangupSignal { reload(clients, access.clients?.file ?? "") } }
+        for warning in access.warnings + options.apps.warnings { complain("warning: \(warning)") }
+        let reloading = clients.map(options.apps.reloading)
         let log = RequestLog(form: isatty(STDERR_FILENO) == 1 ? .text : .json)
         let door = FrontDoor(
-            keys: access.keys, clients: clients, origins: access.origins, logsPrompts: access.logsPrompts,
+            keys: access.keys, authenticator: clients, routes: { clients?.routes ?? .all }, origins: access.origins,
+            logsPrompts: access.logsPrompts,
             limiter: access.rateLimit.map { RateLimiter(perMinute: $0) }, seesImages: services.seesImages,
             next: { try await runHandler($0, services) })
         let tls = try access.tlsIdentity()
@@ -111,16 +103,6 @@ enum Shim {
         complain("stopping; signal again to stop at once")
         await server.stop(within: access.drain)
         withExtendedLifetime((signals, reloading)) {}
-    }
-
-    /// Reads the file of `--auth-config` again. Keeps the old configuration if the file is invalid.
-    private static func reload(_ clients: ClientAccess, _ file: String) {
-        do {
-            clients.reload(try ClientConfiguration(file: file, environment: ProcessInfo.processInfo.environment))
-            complain("reloaded \(file)")
-        } catch {
-            complain("\(error)\nThe previous clients stay in effect.")
-        }
     }
 
     /// Flushes the output and ends the process.

@@ -57,7 +57,8 @@ import Testing
     func `mistakes are named`(_ arguments: [String], _ name: String) {
         let error = #expect(throws: UsageError.self) {
             try AccessOptions(
-                Arguments(arguments, options: AccessOptions.all), host: "127.0.0.1", environment: [:])
+                Arguments(arguments, options: AccessOptions.all), host: "127.0.0.1", hasAuthenticator: false,
+                environment: [:])
         }
         #expect(error?.description.contains(name) == true)
     }

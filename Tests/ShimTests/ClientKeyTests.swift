@@ -232,10 +232,12 @@ import Testing
         let key = try directory.write(Array("file-key\n".utf8), as: "key")
         let file = try directory.write(
             Array(#"{"apps": [{"id": "a", "auth_key": {"file": "\#(key)"}}]}"#.utf8), as: "clients.json")
-        let options = try accessOptions("--auth-config", file, host: "0.0.0.0")
-        #expect(options.clients?.configuration.apps.first?.authKey.value == "file-key")
-        #expect(options.secretFiles == [key])
-        #expect(options.origins.hostCheck == .none)
+        let options = try AppOptions(
+            Arguments(["--auth-config", file], options: AppOptions.all), environment: [:])
+        #expect(options.configuration?.apps.first?.authKey.value == "file-key")
+        #expect(options.configuration?.secretFiles == [key])
+        let access = try accessOptions(host: "0.0.0.0", hasAuthenticator: true)
+        #expect(access.origins.hostCheck == .none)
         withExtendedLifetime(directory) {}
     }
 }

@@ -42,11 +42,10 @@ struct ClientFixture: Sendable {
         access = try ClientAccess(
             Self.configuration(app: app, product: product, endpoints: endpoints, stateFile: stateFile)
         ) { clock.now }
-        var router = router(engine)
-        router.clients = access
-        door = FrontDoor(
-            keys: try keys ?? apiKeys(), clients: access, origins: .init(),
-            next: { [router] in try await runHandler($0, router) })
+        let router = router(engine)
+        door = FrontDoor(keys: try keys ?? apiKeys(), clients: access, origins: .init()) {
+            try await runHandler($0, router)
+        }
     }
 
     static func configuration(

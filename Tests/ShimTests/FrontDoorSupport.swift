@@ -14,13 +14,26 @@ func apiKeys(_ keys: String...) throws -> APIKeys {
 }
 
 func accessOptions(
-    _ arguments: String..., host: String = "127.0.0.1", environment: [String: String] = [:]
+    _ arguments: String..., host: String = "127.0.0.1", hasAuthenticator: Bool = false,
+    environment: [String: String] = [:]
 ) throws(UsageError) -> AccessOptions {
     try AccessOptions(
-        Arguments(arguments, options: AccessOptions.all), host: host, environment: environment)
+        Arguments(arguments, options: AccessOptions.all), host: host,
+        hasAuthenticator: hasAuthenticator, environment: environment)
 }
 
 extension FrontDoor {
+    /// With all routes of the program.
+    init(
+        keys: APIKeys, clients: ClientAccess? = nil, origins: OriginPolicy, logsPrompts: Bool = false,
+        limiter: RateLimiter? = nil, seesImages: Bool = false,
+        next: @escaping @Sendable (RequestContext) async throws -> Response
+    ) {
+        self.init(
+            keys: keys, authenticator: clients, routes: { clients?.routes ?? .all }, origins: origins,
+            logsPrompts: logsPrompts, limiter: limiter, seesImages: seesImages, next: next)
+    }
+
     /// Before routes that answer 200 to everything.
     init(keys: APIKeys, origins: OriginPolicy = .init(), logsPrompts: Bool = false) {
         self.init(keys: keys, origins: origins, logsPrompts: logsPrompts) {
@@ -33,6 +46,13 @@ extension FrontDoor {
         let response = try await respond(to: Request(method: method, target: path, path: path, headers: headers))
         guard case .bytes(let bytes) = response.body else { throw CancellationError() }
         return Answer(status: response.status, headers: response.headers, bytes: bytes)
+    }
+}
+
+extension RequestContext {
+    /// With all routes of the program.
+    init(_ request: Request, principal: Principal? = nil) {
+        self.init(request, routes: .all, principal: principal)
     }
 }
 

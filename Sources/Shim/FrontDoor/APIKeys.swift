@@ -48,6 +48,11 @@ struct APIKeys: Sendable {
         return stat(file, &status) == 0 && status.st_mode & S_IROTH != 0
     }
 
+    /// The warning about such a file.
+    static func readableByAll(_ file: String) -> String {
+        "\(file) is readable by every user of this machine; run chmod o-r"
+    }
+
     /// Checks the key in `Authorization: Bearer` or `x-api-key`. Without configured keys every request passes.
     ///
     /// - Parameter required: Whether to require a key even if none is configured, because other credentials are.

@@ -8,9 +8,6 @@ struct AccessOptions: Sendable {
         Option(
             "--api-key-file", value: "FILE",
             help: "API keys that clients may use, one per line; $LOCALLLM_API_KEY adds one"),
-        Option(
-            "--auth-config", value: "FILE",
-            help: "clients with signed requests or access tokens, and their secrets (docs/clients.md)"),
         Option("--allow-remote", help: "accept requests from other machines without API keys"),
         Option(
             "--allowed-host", value: "NAME",
@@ -33,8 +30,6 @@ struct AccessOptions: Sendable {
     var keys: APIKeys
     /// The file of `--api-key-file`.
     var keyFile: String?
-    /// Configured clients and the path of their file, from `--auth-config`.
-    var clients: (configuration: ClientConfiguration, file: String)?
     var origins: OriginPolicy
     /// Paths of the certificate chain and its key.
     var certificate: (chain: String, key: String)?
@@ -44,16 +39,16 @@ struct AccessOptions: Sendable {
     var rateLimit: Int?
     var logsPrompts: Bool
 
-    /// - Parameter host: The address that the server listens on.
+    /// - Parameters:
+    ///   - host: The address that the server listens on.
+    ///   - hasAuthenticator: Whether clients have credentials other than API keys.
     init(
-        _ arguments: Arguments, host: String, environment: [String: String] = ProcessInfo.processInfo.environment
+        _ arguments: Arguments, host: String, hasAuthenticator: Bool,
+        environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws(UsageError) {
         keyFile = arguments.string("--api-key-file")
         keys = try APIKeys(file: keyFile, variable: environment["LOCALLLM_API_KEY"])
-        if let file = arguments.string("--auth-config") {
-            clients = (try ClientConfiguration(file: file, environment: environment), file)
-        }
-        let isOpen = keys.isEmpty && clients == nil
+        let isOpen = keys.isEmpty && !hasAuthenticator
         let isLocal = isLoopback(host)
         if !isLocal, isOpen, !arguments.has("--allow-remote") {
             throw UsageError(
@@ -105,8 +100,7 @@ struct AccessOptions: Sendable {
         }
     }
 
-    /// The files that hold secrets.
-    var secretFiles: [String] { [keyFile].compactMap { $0 } + (clients?.configuration.secretFiles ?? []) }
+    var warnings: [String] { [keyFile].compactMap { $0 }.filter(APIKeys.isReadableByAll).map(APIKeys.readableByAll) }
 
     func tlsIdentity() throws(NetworkError) -> TLSIdentity? {
         guard let certificate else { return nil }

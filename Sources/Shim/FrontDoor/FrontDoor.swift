@@ -5,8 +5,10 @@ import Wire
 /// requires.
 struct FrontDoor: Sendable {
     var keys: APIKeys
-    /// Clients that sign their requests or send tokens; `nil` if none are configured.
-    var clients: ClientAccess?
+    /// Checks credentials other than API keys; `nil` if none are configured.
+    var authenticator: (any Authenticator)?
+    /// The routes at present.
+    var routes: @Sendable () -> RouteTable
     var origins: OriginPolicy
     /// Whether request bodies go to the log.
     var logsPrompts = false
@@ -25,7 +27,7 @@ struct FrontDoor: Sendable {
     ].joined(separator: ", ")
 
     @Sendable func respond(to request: Request) async throws -> Response {
-        let context = RequestContext(request, routes: clients?.routes ?? .all)
+        let context = RequestContext(request, routes: routes())
         context.trace.app = request.headers["X-App-Identifier"]
         if logsPrompts { context.trace.body = String(decoding: request.body, as: UTF8.self) }
         var response: Response
@@ -63,14 +65,14 @@ struct FrontDoor: Sendable {
     /// Refuses a request by its head, before the body is read: foreign origin, missing key, body too large. Signatures
     /// cover the body and are checked in `respond`.
     @Sendable func refuse(_ request: Request) async -> Response? {
-        let context = RequestContext(request, routes: clients?.routes ?? .all)
+        let context = RequestContext(request, routes: routes())
         let access = context.match.access
         do {
             try origins.check(request, isOpen: access == .everyone)
             if let length = request.headers["Content-Length"].flatMap({ Int($0) }) {
                 try context.match.checkBody(length, seesImages: seesImages)
             }
-            if clients == nil || !ClientAccess.isSigned(request) { _ = try principal(of: request, access) }
+            if authenticator?.coversBody(request) != true { _ = try principal(of: request, access) }
             return nil
         } catch {
             context.trace.app = request.headers["X-App-Identifier"]
@@ -93,17 +95,10 @@ struct FrontDoor: Sendable {
     }
 
     private func principal(of request: Request, _ access: Route.Access) throws(APIError) -> Principal? {
-        let accepted: Credentials
-        switch access {
-        case .everyone: return nil
-        case .checkedByHandler where clients != nil: return nil
-        case .checkedByHandler: accepted = .apiKey
-        case .clients(let credentials), .apps(let credentials): accepted = credentials
-        }
-        guard let clients else { return try keys.check(request) }
-        if let principal = try clients.principal(of: request, accepting: accepted) { return principal }
-        // Without configured keys an app has to sign; clients of OpenAI's API know keys only.
-        if keys.isEmpty, case .apps = access { throw .signatureRefused }
+        guard case .clients(let accepted) = access else { return nil }
+        guard let authenticator else { return try keys.check(request) }
+        if let principal = try authenticator.principal(of: request, accepting: accepted) { return principal }
+        if keys.isEmpty, let refusal = authenticator.refusal(accepting: accepted) { throw refusal }
         return try keys.check(request, required: true)
     }
 

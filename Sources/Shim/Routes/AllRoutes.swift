@@ -1,6 +1,6 @@
 extension RouteTable {
-    /// Every route of the server. The handlers are in the other files of this folder.
-    static let all = RouteTable([
+    /// The routes of the server itself. The handlers are in the other files of this folder.
+    static let server = RouteTable([
         Route("GET", "/health", access: .everyone, handler: showHealth),
         Route("GET", "/ready", access: .everyone, handler: showReadiness),
         Route("GET", "/props", access: .clients(.operators), handler: showProps),
@@ -39,24 +39,5 @@ extension RouteTable {
         Route("POST", "/tokenize", access: .clients(.operators), handler: tokenize),
         Route("POST", "/detokenize", access: .clients(.operators), handler: detokenize),
         Route("POST", "/apply-template", access: .clients(.operators), handler: applyTemplate),
-
-        // Apps may append any path to their endpoints; it is part of the signature and leads to the same route.
-        Route(
-            "POST", "/auth_token", "/auth_token/", "/auth_token/{rest*}", access: .apps([.apiKey, .appKey]),
-            bodyBytes: 1 << 16, handler: issueSession),
-        Route(
-            "POST", "/chatgpt", "/chatgpt/", "/chatgpt/{rest*}", access: .apps(.standard), handler: answerConversation),
-        Route(
-            "POST", "/chatgpt-simple", "/chatgpt-simple/", "/chatgpt-simple/{rest*}", access: .apps(.standard),
-            handler: answerPrompt),
-        Route("POST", "/dalle", "/dalle/", "/dalle/{rest*}", access: .apps(.standard), handler: answerWithImage),
-        Route(
-            "POST", "/vision", "/vision/", "/vision/{rest*}", access: .apps(.standard), takesImages: true,
-            handler: answerAboutImage),
-
-        Route(
-            "POST", "/api/suggest", access: .clients([.apiKey, .partner, .product]), bodyBytes: 1 << 20,
-            handler: suggest),
-        Route("POST", "/api/auth/token", access: .checkedByHandler, bodyBytes: 1 << 16, handler: issueAccessToken),
     ])
 }

@@ -9,7 +9,7 @@ struct RequestContext: Sendable {
     var principal: Principal?
     let trace: RequestTrace
 
-    init(_ request: Request, routes: RouteTable = .all, principal: Principal? = nil) {
+    init(_ request: Request, routes: RouteTable, principal: Principal? = nil) {
         self.request = request
         match = routes.match(request)
         self.principal = principal

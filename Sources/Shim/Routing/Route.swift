@@ -11,8 +11,6 @@ struct Route: Sendable {
         case everyone
         /// Clients with one of these credentials.
         case clients(Credentials)
-        /// Like `clients`, on a route for apps: a request without credentials is told to sign.
-        case apps(Credentials)
         /// The handler authenticates the request itself.
         case checkedByHandler
     }
@@ -49,26 +47,6 @@ struct Route: Sendable {
     }
 
     var name: String { paths[0].text.replacing("*}", with: "}") }
-}
-
-/// Ways to authenticate a request.
-struct Credentials: OptionSet, Sendable {
-    let rawValue: Int
-
-    /// A key of `--api-key-file`.
-    static let apiKey = Self(rawValue: 1)
-    /// A signature with an app's auth key, which every copy of the app has.
-    static let appKey = Self(rawValue: 2)
-    /// A signature with the token of an app's session.
-    static let appSession = Self(rawValue: 4)
-    /// A signature with a partner's secret.
-    static let partner = Self(rawValue: 8)
-    /// A public key or an access token of the autocomplete SDK.
-    static let product = Self(rawValue: 16)
-
-    static let standard: Self = [.apiKey, .appSession, .partner]
-    /// For routes that describe the server or use its tokenizer; not open to apps' devices.
-    static let operators: Self = [.apiKey, .partner]
 }
 
 /// A path with named placeholders: `{id}` matches one segment, `{id*}` at the end the rest, slashes included. A

@@ -9,8 +9,6 @@ struct Services: Sendable {
     var pingInterval: Duration = .seconds(5)
     /// Deadline of a whole response.
     var requestTimeout: Duration = .seconds(3600)
-    /// Authenticates configured clients and issues their tokens; `nil` without `--auth-config`.
-    var clients: ClientAccess?
     /// The API that answers requests this server cannot; `nil` without `--upstream`.
     var upstream: Upstream?
     /// Filter for prompts and answers of local models; `nil`: none.

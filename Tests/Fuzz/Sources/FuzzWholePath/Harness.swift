@@ -22,7 +22,7 @@ private let port: UInt16 = {
         models.only?.finishLoading(.success(model))
         let services = Services(models: models)
         let door = FrontDoor(
-            keys: try APIKeys(file: nil, variable: nil), origins: OriginPolicy(),
+            keys: try APIKeys(file: nil, variable: nil), routes: { .all }, origins: OriginPolicy(),
             next: { try await runHandler($0, services) })
         var configuration = Server.Configuration(host: "127.0.0.1", port: 0, errorResponse: errorResponse)
         configuration.makeNotes = { RequestTrace() }

@@ -1,16 +1,12 @@
 import HTTP
 import Wire
 
-extension RouteTable {
-    /// Adds a route for each configured endpoint.
-    static func + (table: Self, endpoints: [ClientConfiguration.Endpoint]) -> Self {
-        Self(
-            table.routes
-                + endpoints.map { endpoint in
-                    Route("POST", PathPattern(stringLiteral: "/" + endpoint.name), access: .apps(.standard)) {
-                        try await answer(endpoint, $0, $1)
-                    }
-                })
+extension Route {
+    /// The route of a configured endpoint.
+    init(_ endpoint: ClientConfiguration.Endpoint, access: Access) {
+        self.init("POST", PathPattern(stringLiteral: "/" + endpoint.name), access: access) {
+            try await answer(endpoint, $0, $1)
+        }
     }
 }
 

@@ -2,14 +2,14 @@ import HTTP
 import Wire
 
 /// `POST /auth_token`: opens a session for an app that signed the request with its auth key.
-@Sendable func issueSession(_ context: RequestContext, _ services: Services) throws -> Response {
-    let session = try configured(services).newSession(for: context.principal, at: context.request.network)
+func issueSession(_ context: RequestContext, _ clients: ClientAccess?) throws -> Response {
+    let session = try configured(clients).newSession(for: context.principal, at: context.request.network)
     return try .secret(["token": .string(session.token), "expires_at": .number(Double(session.expires))])
 }
 
 /// `POST /api/auth/token`: issues an access token to an app's server, which sends the product's secret key.
-@Sendable func issueAccessToken(_ context: RequestContext, _ services: Services) throws -> Response {
-    let clients = try configured(services)
+func issueAccessToken(_ context: RequestContext, _ clients: ClientAccess?) throws -> Response {
+    let clients = try configured(clients)
     guard let product = clients.product(ofSecretKeyIn: context.request.headers) else {
         context.trace.code = "INVALID_SECRET_KEY"
         var response = try Response.secret([
@@ -32,8 +32,8 @@ import Wire
     ])
 }
 
-private func configured(_ services: Services) throws(APIError) -> ClientAccess {
-    guard let clients = services.clients else {
+private func configured(_ clients: ClientAccess?) throws(APIError) -> ClientAccess {
+    guard let clients else {
         throw APIError(
             status: 404, kind: .invalidRequest,
             message: "This server issues no tokens. Start it with --auth-config to configure clients.",

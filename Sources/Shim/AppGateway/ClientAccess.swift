@@ -6,14 +6,14 @@ import Wire
 /// Authenticates clients that sign their requests or send tokens, and issues the tokens.
 ///
 /// A refusal never says which check failed: key, signature, time or replay.
-final class ClientAccess: Sendable {
+final class ClientAccess: Authenticator {
     private struct State {
         var configuration: ClientConfiguration
-        var routes: RouteTable
         var memory: ClientMemory
     }
 
     private let state: Mutex<State>
+    private let table = Mutex(RouteTable.all)
     /// Seconds since 1970.
     private let now: @Sendable () -> Int
     /// Wrong signatures allowed per network. Each one is checked against every session of an app.
@@ -25,22 +25,28 @@ final class ClientAccess: Sendable {
         _ configuration: ClientConfiguration, now: @escaping @Sendable () -> Int = { Int(Date().timeIntervalSince1970) }
     ) throws {
         let memory = try ClientMemory(file: configuration.stateFile, now: now())
-        state = Mutex(State(configuration: configuration, routes: .all + configuration.endpoints, memory: memory))
+        state = Mutex(State(configuration: configuration, memory: memory))
         self.now = now
+        table.withLock { $0 = .withApps(self, configuration.endpoints) }
     }
 
     /// Replaces the configuration. Sessions stay valid unless the new configuration revokes them.
     func reload(_ configuration: ClientConfiguration) {
-        let routes = RouteTable.all + configuration.endpoints
-        state.withLock { ($0.configuration, $0.routes) = (configuration, routes) }
+        state.withLock { $0.configuration = configuration }
+        table.withLock { $0 = .withApps(self, configuration.endpoints) }
     }
 
     /// The server's routes and those of the configured endpoints.
-    var routes: RouteTable { state.withLock { $0.routes } }
+    var routes: RouteTable { table.withLock { $0 } }
 
-    /// Whether a request is signed. Signatures cover the body, so they can be checked only once it has arrived.
-    static func isSigned(_ request: Request) -> Bool {
+    /// Whether a request is signed: signatures cover the body.
+    func coversBody(_ request: Request) -> Bool {
         request.headers[PartnerSignature.identityHeader] != nil || request.headers[RequestSignature.header] != nil
+    }
+
+    /// Without keys an app has to sign; clients of OpenAI's API know keys only.
+    func refusal(accepting accepted: Credentials) -> APIError? {
+        accepted.contains(.signing) ? .signatureRefused : nil
     }
 
     /// Authenticates a request by its signature, or by its key or token of the autocomplete SDK; `nil` if it has
@@ -49,7 +55,7 @@ final class ClientAccess: Sendable {
     /// - Parameter accepted: Credentials that the route accepts; others are refused.
     func principal(of request: Request, accepting accepted: Credentials) throws(APIError) -> Principal? {
         let headers = request.headers
-        if Self.isSigned(request) {
+        if coversBody(request) {
             let caller = RateLimiter.Caller(nil, at: request.network)
             let wait = failures.wait(for: caller)
             do throws(APIError) {
