@@ -41,7 +41,7 @@ bench: packages model
 	$(BUILD) --product bench
 	exec .build/release/bench speed --model "$(MODEL)" $(ARGS)
 
-test: lint packages
+test: packages lint
 	swift build $(TEST_FLAGS) --build-tests
 	# Not all at once: tests that wait for one another's turn would run out of time.
 	SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=12 swift test $(TEST_FLAGS) --skip-build 2>&1 | tee .build/tests/log \
@@ -120,22 +120,36 @@ fuzz-%:
 house:
 	@Tests/House/measure.sh
 
+# Swift before 6.2 reads a manifest of its own, with the same text: SwiftPM takes its version from the first line.
+OLDER_MANIFEST := Package@swift-6.0.swift
 lint: swift
+	@diff <(tail -n +2 Package.swift) <(tail -n +2 $(OLDER_MANIFEST)) \
+	    || { echo "error: $(OLDER_MANIFEST) differs from Package.swift; make format copies it" >&2; exit 1; }
 	swift format lint --strict --recursive Sources Tests Package.swift
 	Tests/House/layout.sh
 
 format: swift
 	# Links among the fuzz harnesses would become copies.
 	find Sources Tests Package.swift -name '*.swift' -type f -exec swift format --in-place {} +
+	{ echo '// swift-tools-version: 6.0'; tail -n +2 Package.swift; } > $(OLDER_MANIFEST)
 
 .PHONY: swift
 swift:
 	@command -v swift >/dev/null || { echo "error: no 'swift' on the PATH; install Swift 6.2 or later, see swift.org/install" >&2; exit 1; }
 
-# apt-get runs only if something is missing.
-packages: swift
+# apt-get runs only if something is missing. Debian has Swift itself from version 13 on.
+packages:
 	@command -v dpkg-query >/dev/null || { echo "not Debian: this needs $(PACKAGES), under whatever names" >&2; exit 0; }; \
 	missing=(); \
+	if ! command -v swift >/dev/null; then \
+	    . /etc/os-release; \
+	    if [[ $$ID == debian ]] && (( $${VERSION_ID:-13} < 13 )); then \
+	        echo "error: no 'swift' on the PATH, and Debian $$VERSION_ID has no package of it:" \
+	            "install Swift 6.2 or later from swift.org/install, or use Debian 13" >&2; \
+	        exit 1; \
+	    fi; \
+	    missing+=(swiftlang); \
+	fi; \
 	for package in $(PACKAGES); do \
 	    [[ $$(dpkg-query -W -f='$${db:Status-Status}' "$$package" 2>/dev/null || true) == installed ]] || missing+=("$$package"); \
 	done; \

@@ -87,6 +87,122 @@ let macroTargets: [Target] =
 let macros: [Target.Dependency] = macroTargets.isEmpty ? [] : ["LocalLLMMacros"]
 let macroSettings: [SwiftSetting] = macroTargets.isEmpty ? [] : [.define("LOCALLLM_MACROS")]
 
+// Swift 6.0 takes minutes to type-check one long literal with sums in it: hence several arrays, and names for the sums.
+
+// Checks of exclusive access would cost the walk over the vocabulary a third of its time.
+let constraint = common + [.unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))]
+
+let engine: [Target.Dependency] =
+    [
+        "Constraint", "Dialects", "Template", "Tokenizer", "KernelFormats", "KernelsPortable", "CIntrinsics",
+        "CLinux", "COpenBLAS", "CImages", "Platform",
+    ] + tiers + macros
+let kernelTests: [Target.Dependency] = ["CIntrinsics", "KernelFormats", "KernelsPortable", "TestSupport"] + tiers
+
+let systemLibraries: [Target] = [
+    .systemLibrary(name: "COpenBLAS", providers: [.apt(["libopenblas-dev"])]),
+    .systemLibrary(
+        name: "CImages", providers: [.apt(["libpng-dev", "libturbojpeg0-dev", "libwebp-dev"])]),
+    .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CLinux"),
+    .systemLibrary(name: "CMath", path: "Sources/Kernels/CMath"),
+    .systemLibrary(name: "CIntrinsics", path: "Sources/Kernels/CIntrinsics"),
+    .systemLibrary(name: "CEdit", providers: [.apt(["libedit-dev"])]),
+    .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
+]
+
+let libraries: [Target] = [
+    .target(name: "Platform", swiftSettings: common),
+    .target(name: "KernelFormats", path: "Sources/Kernels/Formats", swiftSettings: kernel),
+    .target(
+        name: "KernelsPortable", dependencies: ["CMath", "KernelFormats"], path: "Sources/Kernels/Portable",
+        swiftSettings: kernel),
+    .target(name: "Template", swiftSettings: common),
+    .target(name: "Tokenizer", swiftSettings: common),
+    .target(name: "Dialects", dependencies: ["Template", "Tokenizer"], swiftSettings: common),
+    .target(
+        name: "Constraint", dependencies: ["Tokenizer"],
+        swiftSettings: constraint),
+    .target(
+        name: "LocalLLM",
+        dependencies: engine, swiftSettings: common + macroSettings),
+    .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL", "Platform"], swiftSettings: common),
+    .target(name: "Wire", dependencies: ["COpenSSL"], swiftSettings: common),
+    .target(
+        name: "Client", dependencies: ["LocalLLM", "HTTP", "Wire", "CLinux", "CSQLite", "Platform"],
+        swiftSettings: common),
+    .target(name: "CommandLineParsing", dependencies: ["Platform"], swiftSettings: common),
+    .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
+]
+
+let programs: [Target] = [
+    .executableTarget(
+        name: "Shim",
+        dependencies: [
+            "CLinux", "Constraint", "Dialects", "LocalLLM", "Platform", "Template", "Tokenizer", "HTTP", "Wire",
+            "CommandLineParsing",
+        ],
+        resources: [.embedInCode("Page")], swiftSettings: common),
+    .executableTarget(
+        name: "Chat", dependencies: ["CEdit", "Client", "LocalLLM", "CommandLineParsing"], swiftSettings: common),
+    .executableTarget(
+        name: "Bench",
+        dependencies: [
+            "Constraint", "Dialects", "HTTP", "LocalLLM", "Platform", "Template", "Tokenizer", "Wire",
+            "CommandLineParsing",
+        ],
+        swiftSettings: common),
+]
+
+let testTargets: [Target] = [
+    .testTarget(
+        name: "KernelsTests",
+        dependencies: kernelTests,
+        swiftSettings: common),
+    .testTarget(
+        name: "TemplateTests", dependencies: ["Template", "TestSupport"], exclude: ["jinja-cases.json"],
+        swiftSettings: common),
+    .testTarget(
+        name: "TokenizerTests", dependencies: ["Template", "Tokenizer", "TestSupport"], swiftSettings: common),
+    .testTarget(
+        name: "DialectsTests", dependencies: ["Dialects", "Template", "Tokenizer", "TestSupport"],
+        swiftSettings: tests),
+    .testTarget(
+        name: "ConstraintTests", dependencies: ["Constraint", "Tokenizer", "TestSupport"], swiftSettings: common),
+    .testTarget(
+        name: "LocalLLMTests",
+        dependencies: [
+            "Constraint", "Dialects", "LocalLLM", "Platform", "Template", "Tokenizer", "KernelFormats",
+            "TestSupport",
+        ],
+        // Without the macros their tests do not compile.
+        exclude: macroTargets.isEmpty ? ["Surface/Generable"] : [],
+        swiftSettings: common),
+    .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: tests),
+    .testTarget(
+        name: "ClientTests", dependencies: ["Client", "LocalLLM", "HTTP", "Wire", "TestSupport"],
+        swiftSettings: tests),
+    .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: tests),
+    .testTarget(
+        name: "ChatTests", dependencies: ["CEdit", "Chat", "Client", "CSQLite", "HTTP", "TestSupport"],
+        swiftSettings: tests),
+    .testTarget(
+        name: "BenchTests",
+        dependencies: ["Bench", "CommandLineParsing", "HTTP", "LocalLLM", "Tokenizer", "Wire", "TestSupport"],
+        swiftSettings: tests),
+    .testTarget(
+        name: "ShimTests",
+        dependencies: [
+            "Constraint", "Dialects", "Shim", "LocalLLM", "Template", "Tokenizer", "HTTP", "Wire",
+            "CommandLineParsing", "TestSupport",
+        ],
+        swiftSettings: tests),
+    // Reads the pages of docs/; what they show is compiled against all modules and tried with the programs.
+    .testTarget(
+        name: "DocsTests", dependencies: ["Bench", "Chat", "Client", "Shim", "TestSupport"],
+        swiftSettings: tests + macroSettings),
+]
+
 let package = Package(
     name: "LocalLLM",
     products: [
@@ -101,106 +217,7 @@ let package = Package(
         .executable(name: "chat", targets: ["Chat"]),
         .executable(name: "bench", targets: ["Bench"]),
     ],
-    targets: tierTargets + macroTargets + [
-        .systemLibrary(name: "COpenBLAS", providers: [.apt(["libopenblas-dev"])]),
-        .systemLibrary(
-            name: "CImages", providers: [.apt(["libpng-dev", "libturbojpeg0-dev", "libwebp-dev"])]),
-        .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
-        .systemLibrary(name: "CLinux"),
-        .systemLibrary(name: "CMath", path: "Sources/Kernels/CMath"),
-        .systemLibrary(name: "CIntrinsics", path: "Sources/Kernels/CIntrinsics"),
-        .target(name: "Platform", swiftSettings: common),
-        .target(name: "KernelFormats", path: "Sources/Kernels/Formats", swiftSettings: kernel),
-        .target(
-            name: "KernelsPortable", dependencies: ["CMath", "KernelFormats"], path: "Sources/Kernels/Portable",
-            swiftSettings: kernel),
-        .target(name: "Template", swiftSettings: common),
-        .target(name: "Tokenizer", swiftSettings: common),
-        .target(name: "Dialects", dependencies: ["Template", "Tokenizer"], swiftSettings: common),
-        // Checks of exclusive access would cost the walk over the vocabulary a third of its time.
-        .target(
-            name: "Constraint", dependencies: ["Tokenizer"],
-            swiftSettings: common
-                + [.unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))]),
-        .target(
-            name: "LocalLLM",
-            dependencies: [
-                "Constraint", "Dialects", "Template", "Tokenizer", "KernelFormats", "KernelsPortable", "CIntrinsics",
-                "CLinux", "COpenBLAS", "CImages", "Platform",
-            ] + tiers + macros,
-            swiftSettings: common + macroSettings),
-        .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL", "Platform"], swiftSettings: common),
-        .systemLibrary(name: "CEdit", providers: [.apt(["libedit-dev"])]),
-        .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
-        .target(name: "Wire", dependencies: ["COpenSSL"], swiftSettings: common),
-        .target(
-            name: "Client", dependencies: ["LocalLLM", "HTTP", "Wire", "CLinux", "CSQLite", "Platform"],
-            swiftSettings: common),
-        .executableTarget(
-            name: "Shim",
-            dependencies: [
-                "CLinux", "Constraint", "Dialects", "LocalLLM", "Platform", "Template", "Tokenizer", "HTTP", "Wire",
-                "CommandLineParsing",
-            ],
-            resources: [.embedInCode("Page")], swiftSettings: common),
-        .target(name: "CommandLineParsing", dependencies: ["Platform"], swiftSettings: common),
-        .executableTarget(
-            name: "Chat", dependencies: ["CEdit", "Client", "LocalLLM", "CommandLineParsing"], swiftSettings: common),
-        .executableTarget(
-            name: "Bench",
-            dependencies: [
-                "Constraint", "Dialects", "HTTP", "LocalLLM", "Platform", "Template", "Tokenizer", "Wire",
-                "CommandLineParsing",
-            ],
-            swiftSettings: common),
-        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
-        .testTarget(
-            name: "KernelsTests",
-            dependencies: ["CIntrinsics", "KernelFormats", "KernelsPortable", "TestSupport"] + tiers,
-            swiftSettings: common),
-        .testTarget(
-            name: "TemplateTests", dependencies: ["Template", "TestSupport"], exclude: ["jinja-cases.json"],
-            swiftSettings: common),
-        .testTarget(
-            name: "TokenizerTests", dependencies: ["Template", "Tokenizer", "TestSupport"], swiftSettings: common),
-        .testTarget(
-            name: "DialectsTests", dependencies: ["Dialects", "Template", "Tokenizer", "TestSupport"],
-            swiftSettings: tests),
-        .testTarget(
-            name: "ConstraintTests", dependencies: ["Constraint", "Tokenizer", "TestSupport"], swiftSettings: common),
-        .testTarget(
-            name: "LocalLLMTests",
-            dependencies: [
-                "Constraint", "Dialects", "LocalLLM", "Platform", "Template", "Tokenizer", "KernelFormats",
-                "TestSupport",
-            ],
-            // Without the macros their tests do not compile.
-            exclude: macroTargets.isEmpty ? ["Surface/Generable"] : [],
-            swiftSettings: common),
-        // Reads the pages of docs/; what they show is compiled against all modules and tried with the programs.
-        .testTarget(
-            name: "DocsTests", dependencies: ["Bench", "Chat", "Client", "Shim", "TestSupport"],
-            swiftSettings: tests + macroSettings),
-        .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: tests),
-        .testTarget(
-            name: "ClientTests", dependencies: ["Client", "LocalLLM", "HTTP", "Wire", "TestSupport"],
-            swiftSettings: tests),
-        .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: tests),
-        .testTarget(
-            name: "ChatTests", dependencies: ["CEdit", "Chat", "Client", "CSQLite", "HTTP", "TestSupport"],
-            swiftSettings: tests),
-        .testTarget(
-            name: "BenchTests",
-            dependencies: ["Bench", "CommandLineParsing", "HTTP", "LocalLLM", "Tokenizer", "Wire", "TestSupport"],
-            swiftSettings: tests),
-        .testTarget(
-            name: "ShimTests",
-            dependencies: [
-                "Constraint", "Dialects", "Shim", "LocalLLM", "Template", "Tokenizer", "HTTP", "Wire",
-                "CommandLineParsing", "TestSupport",
-            ],
-            swiftSettings: tests),
-    ]
+    targets: tierTargets + macroTargets + systemLibraries + libraries + programs + testTargets
 )
 
 // Harnesses of libFuzzer: `make fuzz`. They see the server as a library, whose `main` gives way to libFuzzer's.

@@ -18,7 +18,10 @@ struct Markers: Sendable {
         trimsThoughtsStart = !thoughts.afterOpen.isEmpty
         trimsThoughtsEnd = !thoughts.beforeClose.isEmpty
         isControl = thoughts.isControl
-        let isMarker = { (text: [UInt8]) in text.first.map { "<[]".utf8.contains($0) || $0 >= 0x80 } ?? false }
+        func isMarker(_ text: [UInt8]) -> Bool {
+            guard let first = text.first else { return false }
+            return "<[]".utf8.contains(first) || first >= 0x80
+        }
         dropped =
             ([(close, !thoughts.isControl), (contentOpen, !isMarker(contentOpen)), (contentClose, false)]
             + dialect.turnEnd.map { (bytes($0), false) })

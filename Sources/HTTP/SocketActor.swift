@@ -79,7 +79,7 @@ extension SocketActor {
         try check()
         return try await retrying {
             withUnsafeTemporaryAllocation(byteCount: 64 * 1024, alignment: 1) { buffer in
-                let result = tls?.read(into: buffer) ?? receive(into: buffer)
+                let result = if let tls { tls.read(into: buffer) } else { receive(into: buffer) }
                 if case .bytes(let count) = result { take(buffer[..<count]) }
                 return result
             }

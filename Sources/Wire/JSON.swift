@@ -11,10 +11,13 @@ public enum JSON {
 
     /// Decodes a request's body. Errors name the path in the body, what was expected and what was found.
     public static func decode<T: Decodable>(_ type: T.Type, from body: [UInt8]) throws(APIError) -> T {
-        try body.withUnsafeBufferPointer { bytes throws(APIError) in
-            var syntax = JSONSyntax(bytes)
-            try syntax.check()
-        }
+        // A result, as Swift 6.0's `withUnsafeBufferPointer` does not pass on an error's type.
+        try body.withUnsafeBufferPointer { bytes in
+            Result { () throws(APIError) in
+                var syntax = JSONSyntax(bytes)
+                try syntax.check()
+            }
+        }.get()
         let data = Data(body)
         do {
             // The decoder would skip errors inside fields that are not decoded.

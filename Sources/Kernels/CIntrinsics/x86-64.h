@@ -1,9 +1,13 @@
+#include <cpuid.h>
 #include <immintrin.h>
 
 // What this processor and operating system can run. (A macro with inline assembly: not importable as it is.)
+// F16C is read from leaf 1 of CPUID, since the compiler of Swift 6.0 does not know its name.
 static inline int cpu_has_avx2_fma_f16c(void) {
+  unsigned eax, ebx, ecx, edx;
   __builtin_cpu_init();
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __get_cpuid(1, &eax, &ebx, &ecx, &edx) &&
+         (ecx & bit_F16C);
 }
 
 static inline int cpu_has_avx512_vnni(void) {

@@ -62,9 +62,9 @@ func packSixBits(_ codes: UnsafePointer<UInt8>, into bytes: UnsafeMutableRawPoin
             let (c, d) = (word(codes + (64 &+ index)), word(codes + (96 &+ index)))
             store((a & low) | (c & low) << 4, ql + index)
             store((b & low) | (d & low) << 4, ql + (32 &+ index))
-            store(
-                ((a >> 4) & high) | ((b >> 4) & high) << 2 | ((c >> 4) & high) << 4 | ((d >> 4) & high) << 6,
-                qh + index)
+            let (highA, highB) = ((a >> 4) & high, (b >> 4) & high)
+            let (highC, highD) = ((c >> 4) & high, (d >> 4) & high)
+            store(highA | highB << 2 | highC << 4 | highD << 6, qh + index)
         }
     }
 }

@@ -1,0 +1,252 @@
+// swift-tools-version: 6.0
+import CompilerPluginSupport
+import Foundation
+import PackageDescription
+
+// Settings every Swift target shares.
+let common: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+]
+
+// Hot loops over raw pointers: no overflow or precondition traps to branch on.
+// A versioned dependency may have unsafe flags from tools version 6.2 on.
+let kernel = common + [.unsafeFlags(["-Ounchecked"], .when(configuration: .release))]
+
+// Tests that compute little are built faster than they would run faster.
+let tests = common + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+
+// Builds the kernels for AVX-512 with functions for AVX2 in place of the instructions, and their tests alone.
+let emulatesAVX512 = Context.environment["LOCALLLM_EMULATE_AVX512"] != nil
+
+#if arch(x86_64)
+    let avx2Flags = ["avx2", "fma", "f16c"].flatMap { ["-Xcc", "-m\($0)"] }
+    let avx512Flags =
+        avx2Flags + ["avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni"].flatMap { ["-Xcc", "-m\($0)"] }
+    let tierTargets: [Target] = [
+        .target(
+            name: "KernelsAVX2", dependencies: ["CIntrinsics", "KernelFormats"], path: "Sources/Kernels/AVX2",
+            swiftSettings: kernel + [.unsafeFlags(avx2Flags)]),
+        .target(
+            name: "KernelsAVX512", dependencies: ["CIntrinsics", "KernelFormats", "KernelsAVX2"],
+            path: emulatesAVX512 ? "Tests/EmulatedAVX512" : "Sources/Kernels/AVX512",
+            swiftSettings: kernel + [.unsafeFlags(emulatesAVX512 ? avx2Flags : avx512Flags)]),
+    ]
+    let tiers: [Target.Dependency] = ["KernelsAVX2", "KernelsAVX512"]
+#elseif arch(arm64)
+    let tierTargets: [Target] = [
+        .target(
+            name: "KernelsNEON", dependencies: ["CIntrinsics", "KernelFormats"], path: "Sources/Kernels/NEON",
+            swiftSettings: kernel + [.unsafeFlags(["-Xcc", "-march=armv8.2-a+dotprod"])]),
+        .target(
+            name: "KernelsNEONMatrix", dependencies: ["CIntrinsics", "KernelFormats", "KernelsNEON"],
+            path: "Sources/Kernels/NEONMatrix",
+            swiftSettings: kernel + [.unsafeFlags(["-Xcc", "-march=armv8.2-a+dotprod+i8mm+bf16"])]),
+    ]
+    let tiers: [Target.Dependency] = ["KernelsNEON", "KernelsNEONMatrix"]
+#else
+    let tierTargets: [Target] = []
+    let tiers: [Target.Dependency] = []
+#endif
+
+// The macros are compiled against the SwiftSyntax that the toolchain brings. Its folder lies beside the library
+// PackageDescription, which this manifest has mapped. `getline`, since Foundation reads a file of unknown size only in part.
+let hostLibraries: String? = {
+    guard Context.environment["LOCALLLM_WITHOUT_MACROS"] == nil else { return nil }
+    guard let maps = fopen("/proc/self/maps", "r") else { return nil }
+    var (line, capacity): (UnsafeMutablePointer<CChar>?, Int) = (nil, 0)
+    defer {
+        free(line)
+        fclose(maps)
+    }
+    while getline(&line, &capacity, maps) > 0 {
+        let text = String(cString: line!)
+        guard let start = text.firstIndex(of: "/"), let end = text.range(of: "/pm/ManifestAPI/") else { continue }
+        let folder = text[start..<end.lowerBound] + "/host"
+        return FileManager.default.fileExists(atPath: "\(folder)/SwiftSyntaxMacros.swiftmodule") ? String(folder) : nil
+    }
+    return nil
+}()
+
+// Without that folder the package builds without the macros `@Generable` and `@Guide` (docs/foundation-models.md).
+let macroTargets: [Target] =
+    hostLibraries.map { folder in
+        [
+            .macro(
+                name: "LocalLLMMacros", path: "Sources/Macros",
+                swiftSettings: common + [.unsafeFlags(["-I", folder])],
+                linkerSettings: [
+                    .unsafeFlags(["-L", folder, "-Xlinker", "-rpath", "-Xlinker", folder]),
+                    .linkedLibrary("SwiftSyntax"), .linkedLibrary("SwiftSyntaxMacros"),
+                    .linkedLibrary("SwiftSyntaxBuilder"), .linkedLibrary("SwiftCompilerPluginMessageHandling"),
+                ])
+        ]
+    } ?? []
+let macros: [Target.Dependency] = macroTargets.isEmpty ? [] : ["LocalLLMMacros"]
+let macroSettings: [SwiftSetting] = macroTargets.isEmpty ? [] : [.define("LOCALLLM_MACROS")]
+
+// Swift 6.0 takes minutes to type-check one long literal with sums in it: hence several arrays, and names for the sums.
+
+// Checks of exclusive access would cost the walk over the vocabulary a third of its time.
+let constraint = common + [.unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))]
+
+let engine: [Target.Dependency] =
+    [
+        "Constraint", "Dialects", "Template", "Tokenizer", "KernelFormats", "KernelsPortable", "CIntrinsics",
+        "CLinux", "COpenBLAS", "CImages", "Platform",
+    ] + tiers + macros
+let kernelTests: [Target.Dependency] = ["CIntrinsics", "KernelFormats", "KernelsPortable", "TestSupport"] + tiers
+
+let systemLibraries: [Target] = [
+    .systemLibrary(name: "COpenBLAS", providers: [.apt(["libopenblas-dev"])]),
+    .systemLibrary(
+        name: "CImages", providers: [.apt(["libpng-dev", "libturbojpeg0-dev", "libwebp-dev"])]),
+    .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CLinux"),
+    .systemLibrary(name: "CMath", path: "Sources/Kernels/CMath"),
+    .systemLibrary(name: "CIntrinsics", path: "Sources/Kernels/CIntrinsics"),
+    .systemLibrary(name: "CEdit", providers: [.apt(["libedit-dev"])]),
+    .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
+]
+
+let libraries: [Target] = [
+    .target(name: "Platform", swiftSettings: common),
+    .target(name: "KernelFormats", path: "Sources/Kernels/Formats", swiftSettings: kernel),
+    .target(
+        name: "KernelsPortable", dependencies: ["CMath", "KernelFormats"], path: "Sources/Kernels/Portable",
+        swiftSettings: kernel),
+    .target(name: "Template", swiftSettings: common),
+    .target(name: "Tokenizer", swiftSettings: common),
+    .target(name: "Dialects", dependencies: ["Template", "Tokenizer"], swiftSettings: common),
+    .target(
+        name: "Constraint", dependencies: ["Tokenizer"],
+        swiftSettings: constraint),
+    .target(
+        name: "LocalLLM",
+        dependencies: engine, swiftSettings: common + macroSettings),
+    .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL", "Platform"], swiftSettings: common),
+    .target(name: "Wire", dependencies: ["COpenSSL"], swiftSettings: common),
+    .target(
+        name: "Client", dependencies: ["LocalLLM", "HTTP", "Wire", "CLinux", "CSQLite", "Platform"],
+        swiftSettings: common),
+    .target(name: "CommandLineParsing", dependencies: ["Platform"], swiftSettings: common),
+    .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
+]
+
+let programs: [Target] = [
+    .executableTarget(
+        name: "Shim",
+        dependencies: [
+            "CLinux", "Constraint", "Dialects", "LocalLLM", "Platform", "Template", "Tokenizer", "HTTP", "Wire",
+            "CommandLineParsing",
+        ],
+        resources: [.embedInCode("Page")], swiftSettings: common),
+    .executableTarget(
+        name: "Chat", dependencies: ["CEdit", "Client", "LocalLLM", "CommandLineParsing"], swiftSettings: common),
+    .executableTarget(
+        name: "Bench",
+        dependencies: [
+            "Constraint", "Dialects", "HTTP", "LocalLLM", "Platform", "Template", "Tokenizer", "Wire",
+            "CommandLineParsing",
+        ],
+        swiftSettings: common),
+]
+
+let testTargets: [Target] = [
+    .testTarget(
+        name: "KernelsTests",
+        dependencies: kernelTests,
+        swiftSettings: common),
+    .testTarget(
+        name: "TemplateTests", dependencies: ["Template", "TestSupport"], exclude: ["jinja-cases.json"],
+        swiftSettings: common),
+    .testTarget(
+        name: "TokenizerTests", dependencies: ["Template", "Tokenizer", "TestSupport"], swiftSettings: common),
+    .testTarget(
+        name: "DialectsTests", dependencies: ["Dialects", "Template", "Tokenizer", "TestSupport"],
+        swiftSettings: tests),
+    .testTarget(
+        name: "ConstraintTests", dependencies: ["Constraint", "Tokenizer", "TestSupport"], swiftSettings: common),
+    .testTarget(
+        name: "LocalLLMTests",
+        dependencies: [
+            "Constraint", "Dialects", "LocalLLM", "Platform", "Template", "Tokenizer", "KernelFormats",
+            "TestSupport",
+        ],
+        // Without the macros their tests do not compile.
+        exclude: macroTargets.isEmpty ? ["Surface/Generable"] : [],
+        swiftSettings: common),
+    .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: tests),
+    .testTarget(
+        name: "ClientTests", dependencies: ["Client", "LocalLLM", "HTTP", "Wire", "TestSupport"],
+        swiftSettings: tests),
+    .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: tests),
+    .testTarget(
+        name: "ChatTests", dependencies: ["CEdit", "Chat", "Client", "CSQLite", "HTTP", "TestSupport"],
+        swiftSettings: tests),
+    .testTarget(
+        name: "BenchTests",
+        dependencies: ["Bench", "CommandLineParsing", "HTTP", "LocalLLM", "Tokenizer", "Wire", "TestSupport"],
+        swiftSettings: tests),
+    .testTarget(
+        name: "ShimTests",
+        dependencies: [
+            "Constraint", "Dialects", "Shim", "LocalLLM", "Template", "Tokenizer", "HTTP", "Wire",
+            "CommandLineParsing", "TestSupport",
+        ],
+        swiftSettings: tests),
+    // Reads the pages of docs/; what they show is compiled against all modules and tried with the programs.
+    .testTarget(
+        name: "DocsTests", dependencies: ["Bench", "Chat", "Client", "Shim", "TestSupport"],
+        swiftSettings: tests + macroSettings),
+]
+
+let package = Package(
+    name: "LocalLLM",
+    products: [
+        .library(name: "LocalLLM", targets: ["LocalLLM"]),
+        .library(name: "Tokenizer", targets: ["Tokenizer"]),
+        .library(name: "Template", targets: ["Template"]),
+        .library(name: "Constraint", targets: ["Constraint"]),
+        .library(name: "Client", targets: ["Client"]),
+        .library(name: "HTTP", targets: ["HTTP"]),
+        .library(name: "Wire", targets: ["Wire"]),
+        .executable(name: "shim", targets: ["Shim"]),
+        .executable(name: "chat", targets: ["Chat"]),
+        .executable(name: "bench", targets: ["Bench"]),
+    ],
+    targets: tierTargets + macroTargets + systemLibraries + libraries + programs + testTargets
+)
+
+// Harnesses of libFuzzer: `make fuzz`. They see the server as a library, whose `main` gives way to libFuzzer's.
+if Context.environment["LOCALLLM_FUZZ"] != nil {
+    let shim = package.targets.first { $0.name == "Shim" }!
+    package.products.removeAll { $0.name == "shim" }
+    package.targets.removeAll { $0.name == "Shim" }
+    package.targets.append(
+        .target(
+            name: "Shim", dependencies: shim.dependencies, resources: shim.resources,
+            swiftSettings: common + [
+                .unsafeFlags(["-Xfrontend", "-entry-point-function-name", "-Xfrontend", "shim_main"])
+            ]
+        ))
+    let harnesses: [String: [Target.Dependency]] = [
+        "RequestParser": ["HTTP"], "ResponseParser": ["HTTP"], "Events": ["HTTP", "Wire"], "Template": ["Template"],
+        "Constraint": ["Constraint"], "GGUF": ["LocalLLM"], "Image": ["LocalLLM"],
+        "Generation": ["LocalLLM", "TestSupport"], "WholePath": ["HTTP", "LocalLLM", "Shim", "TestSupport"],
+    ]
+    package.targets += harnesses.map { name, dependencies in
+        .executableTarget(
+            name: "Fuzz\(name)", dependencies: dependencies, path: "Tests/Fuzz/Sources/Fuzz\(name)",
+            swiftSettings: common)
+    }
+}
+
+if emulatesAVX512 {
+    package.products.removeAll()
+    package.targets.removeAll {
+        !$0.name.hasPrefix("Kernel") && !["CIntrinsics", "CMath", "TestSupport"].contains($0.name)
+    }
+}
