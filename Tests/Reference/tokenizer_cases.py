@@ -30,6 +30,7 @@ can't won't shan't|y'all'd've|'tis 'twas|O'Neil's|rock'n'roll|I'm I'M i'm|1st 2n
 a <m> b|a<m>b|<m>|<m><m>|  <m>  |x\n<m>\ny|<M> <m>|<|user|>\nhello|<|user|>   hi <|fin|> |<|user|><|user|>|<|fin|>\n\n<|fin|>|foo word bar
 foo sword bar|word|words word's|word_ _word|wordword word|Word WORD|word,word.|éword wordé|<m>word<m>|< m >|<|user|word|the<|fin|>word <m>
 ＷＯＲＤ <ｍ>|<m>é<|user|>e\u0301|</s> <s>|[CLS] a [SEP]|[MASK] x|<unk>|▁a ▁|a▁b|Ġ Ċ|##ing a##b|<0x0A>|the the the|of and to in|unaffable
+ᐃᓄᒃᑎᑐᑦ|ߒߞߏ|ꦧꦱꦗꦮ|ᠮᠣᠩᠭᠣᠯ ᠬᠡᠯᠡ|ދިވެހި|ⲙⲉⲧⲣⲉⲙⲛⲭⲏⲙⲓ|ܠܫܢܐ ܣܘܪܝܝܐ|ꯃꯤꯇꯩꯂꯣꯟ|ꠍꠤꠟꠐꠤ|𓀀𓂀 𒀀𒁀|ℵ₀ ≤ 2^ℵ₀|1️⃣ 🏳️‍🌈 ☎|x̲y̲z̲
 """
 TEXTS = [text for line in PHRASES.strip("\n").split("\n") for text in line.replace("<|", "<\1").replace("|>", "\1>").split("|")]
 TEXTS = [json.loads('"' + text.replace("\1", "|").replace('"', '\\"') + '"') for text in TEXTS]

@@ -55,7 +55,7 @@ import Tokenizer
         let description = try #require(try GGUFFile(path: path).metadata.tokenizerDescription())
         let tokenizer = try TextTokenizer(description)
         let (ids, decoded) = (try #require(entry["ids"]?.array), try #require(entry["decoded"]?.array))
-        try #require(ids.count == texts.count && decoded.count == texts.count && texts.count > 150)
+        try #require(ids.count == texts.count && decoded.count == texts.count && texts.count >= 200)
         for (index, text) in texts.enumerated() {
             let text = String(decoding: text, as: UTF8.self)
             let found = tokenizer.encode(text, addSpecial: true, parseSpecial: true)
