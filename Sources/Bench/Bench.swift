@@ -110,7 +110,7 @@ extension Option {
     static let model = Option(
         "-m", "--model", value: "FILE", help: "a GGUF file or a folder of safetensors (default: LOCALLLM_MODEL)")
     static let imageEncoder = Option("--mmproj", value: "FILE", help: "the model's image encoder, a GGUF file")
-    static let image = Option("--image", value: "FILE", help: "a PNG, JPEG or WebP file; repeatable")
+    static let image = Option("--image", value: "FILE", help: "a PNG, JPEG, WebP or GIF file; repeatable")
     static let threads = Option("-t", "--threads", value: "N", help: "threads (default: one per physical core)")
     static let cacheType = Option(
         "--cache-type", value: "NAME", help: "KV cache format: \(KVCacheFormat.names) (default: f16)")

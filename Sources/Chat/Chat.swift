@@ -44,7 +44,8 @@ enum Chat {
     static let options =
         Engines.options + [
             Option(
-                "--image", value: "FILE", help: "an image (PNG, JPEG, WebP) for the first message; may be repeated"),
+                "--image", value: "FILE", help: "an image (PNG, JPEG, WebP, GIF) for the first message; may be repeated"
+            ),
             Option("--hide-thinking", help: "hides the model's reasoning"),
             Option(
                 "--policy", value: "NAME", help: "which engine is asked: localFirst, cloudFirst, localOnly or cloudOnly"

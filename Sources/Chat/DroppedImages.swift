@@ -8,7 +8,7 @@ struct DroppedImages {
     /// Absolute paths of files that exist, in the order of the message.
     let files: [String]
 
-    private static let extensions = ["png", "jpg", "jpeg", "webp"]
+    private static let extensions = ["png", "jpg", "jpeg", "webp", "gif"]
 
     /// - Returns: `nil` where no word is the whole path of an image file that exists.
     init?(_ message: String) {

@@ -4,7 +4,7 @@ import LocalLLM
 extension ChatMessage {
     enum Part {
         case text(String)
-        /// A PNG, JPEG or WebP file.
+        /// A PNG, JPEG, WebP or GIF file.
         case image(Data)
     }
 
@@ -26,7 +26,9 @@ extension ChatMessage {
 extension Data {
     /// An image's file as a `data:` URL (RFC 2397).
     package var imageDataURL: String {
-        let type = starts(with: [0x89, 0x50]) ? "png" : starts(with: Array("RIFF".utf8)) ? "webp" : "jpeg"
+        let type =
+            starts(with: [0x89, 0x50])
+            ? "png" : starts(with: Array("RIFF".utf8)) ? "webp" : starts(with: Array("GIF8".utf8)) ? "gif" : "jpeg"
         return "data:image/\(type);base64,\(base64EncodedString())"
     }
 }

@@ -50,7 +50,7 @@ struct ImageFetcher: Sendable {
             limits.silence = .seconds(10)
             let (answer, _) = try await HTTPClient.get(
                 url, limits: limits, reach: reach,
-                headers: { _ in ["Accept": "image/png, image/jpeg, image/webp", "User-Agent": "LocalLLM"] },
+                headers: { _ in ["Accept": "image/png, image/jpeg, image/webp, image/gif", "User-Agent": "LocalLLM"] },
                 redirect: { _, _, _ in })
             guard answer.status == 200 else {
                 throw Refused(reason: "the server answered with status \(answer.status)")

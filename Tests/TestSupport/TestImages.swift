@@ -17,6 +17,43 @@ public enum TestImages {
     /// downwards, blue with both.
     public static let files: [String: Data] = {
         let encoded: [String: String] = [
+            "alphagif":
+                "R0lGODlhAgABAIAAAP8AAAkJCSH5BAEAAAEALAAAAAACAAEAAAICRAoAOw==",
+            "animatedgif":
+                "R0lGODlhDQAJAOYAAAAAABMACyYAFjkAIUwALF8AN3IAQoUATZgAWKsAY74AbtEAeeQAhAAcCxMcFiYcITkcLEwcN18cQnIc"
+                + "TYUcWJgcY6scbr4cedEchOQcjwA4FhM4ISY4LDk4N0w4Ql84TXI4WIU4Y5g4bqs4eb44hNE4j+Q4mgBUIRNULCZUNzlUQkxU"
+                + "TV9UWHJUY4VUbphUeatUhL5Uj9FUmuRUpQBwLBNwNyZwQjlwTUxwWF9wY3JwboVweZhwhKtwj75wmtFwpeRwsACMNxOMQiaM"
+                + "TTmMWEyMY1+MbnKMeYWMhJiMj6uMmr6MpdGMsOSMuwCoQhOoTSaoWDmoY0yobl+oeXKohIWoj5iomquopb6osNGou+SoxgDE"
+                + "TRPEWCbEYznEbkzEeV/EhHLEj4XEmpjEpavEsL7Eu9HExuTE0QDgWBPgYybgbjngeUzghF/gj3LgmoXgpZjgsKvgu77gxtHg"
+                + "0eTg3AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAACH/C05FVFNDQVBFMi4wAwEAAAAh+QQECgD/ACwAAAAADQAJ"
+                + "AAAHd4AAAQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyAhIiMkJSYnKCkqKywtLi8wMTIzNDU2Nzg5Ojs8PT4/QEFC"
+                + "Q0RFRkdISUpLTE1OT1BRUlNUVVZXWFlaW1xdXl9gYWJjZGVmZ2hpamtsbW5vcHFyc3SBACH5BAQKAP8ALAAAAAANAAkAhuQA"
+                + "hNEAeb4AbqsAY5gAWIUATXIAQl8AN0wALDkAISYAFhMACwAAAOQcj9EchL4ceascbpgcY4UcWHIcTV8cQkwcNzkcLCYcIRMc"
+                + "FgAcC+Q4mtE4j744hKs4eZg4boU4Y3I4WF84TUw4Qjk4NyY4LBM4IQA4FuRUpdFUmr5Uj6tUhJhUeYVUbnJUY19UWExUTTlU"
+                + "QiZUNxNULABUIeRwsNFwpb5wmqtwj5hwhIVweXJwbl9wY0xwWDlwTSZwQhNwNwBwLOSMu9GMsL6MpauMmpiMj4WMhHKMeV+M"
+                + "bkyMYzmMWCaMTROMQgCMN+SoxtGou76osKuopZiomoWoj3KohF+oeUyobjmoYyaoWBOoTQCoQuTE0dHExr7Eu6vEsJjEpYXE"
+                + "mnLEj1/EhEzEeTnEbibEYxPEWADETeTg3NHg0b7gxqvgu5jgsIXgpXLgml/gj0zghDngeSbgbhPgYwDgWAAAAAAAAAAAAAAA"
+                + "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAd3gAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4fICEiIyQlJicoKSorLC0u"
+                + "LzAxMjM0NTY3ODk6Ozw9Pj9AQUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVpbXF1eX2BhYmNkZWZnaGlqa2xtbm9wcXJzdIEA"
+                + "Ow==",
+            "gif":
+                "R0lGODdhDQAJAOYAAAAAABMACyYAFjkAIUwALF8AN3IAQoUATZgAWKsAY74AbtEAeeQAhAAcCxMcFiYcITkcLEwcN18cQnIc"
+                + "TYUcWJgcY6scbr4cedEchOQcjwA4FhM4ISY4LDk4N0w4Ql84TXI4WIU4Y5g4bqs4eb44hNE4j+Q4mgBUIRNULCZUNzlUQkxU"
+                + "TV9UWHJUY4VUbphUeatUhL5Uj9FUmuRUpQBwLBNwNyZwQjlwTUxwWF9wY3JwboVweZhwhKtwj75wmtFwpeRwsACMNxOMQiaM"
+                + "TTmMWEyMY1+MbnKMeYWMhJiMj6uMmr6MpdGMsOSMuwCoQhOoTSaoWDmoY0yobl+oeXKohIWoj5iomquopb6osNGou+SoxgDE"
+                + "TRPEWCbEYznEbkzEeV/EhHLEj4XEmpjEpavEsL7Eu9HExuTE0QDgWBPgYybgbjngeUzghF/gj3LgmoXgpZjgsKvgu77gxtHg"
+                + "0eTg3AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAACwAAAAADQAJAAAHd4AAAQIDBAUGBwgJCgsMDQ4PEBESExQV"
+                + "FhcYGRobHB0eHyAhIiMkJSYnKCkqKywtLi8wMTIzNDU2Nzg5Ojs8PT4/QEFCQ0RFRkdISUpLTE1OT1BRUlNUVVZXWFlaW1xd"
+                + "Xl9gYWJjZGVmZ2hpamtsbW5vcHFyc3SBADs=",
+            "interlacedgif":
+                "R0lGODdhDQAJAOYAAAAAABMACyYAFjkAIUwALF8AN3IAQoUATZgAWKsAY74AbtEAeeQAhAAcCxMcFiYcITkcLEwcN18cQnIc"
+                + "TYUcWJgcY6scbr4cedEchOQcjwA4FhM4ISY4LDk4N0w4Ql84TXI4WIU4Y5g4bqs4eb44hNE4j+Q4mgBUIRNULCZUNzlUQkxU"
+                + "TV9UWHJUY4VUbphUeatUhL5Uj9FUmuRUpQBwLBNwNyZwQjlwTUxwWF9wY3JwboVweZhwhKtwj75wmtFwpeRwsACMNxOMQiaM"
+                + "TTmMWEyMY1+MbnKMeYWMhJiMj6uMmr6MpdGMsOSMuwCoQhOoTSaoWDmoY0yobl+oeXKohIWoj5iomquopb6osNGou+SoxgDE"
+                + "TRPEWCbEYznEbkzEeV/EhHLEj4XEmpjEpavEsL7Eu9HExuTE0QDgWBPgYybgbjngeUzghF/gj3LgmoXgpZjgsKvgu77gxtHg"
+                + "0eTg3AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAACwAAAAADQAJAEAHd4AAAQIDBAUGBwgJCgsMaGlqa2xtbm9w"
+                + "cXJzdDQ1Njc4OTo7PD0+P0AaGxwdHh8gISIjJCUmTk9QUVJTVFVWV1hZWg0ODxAREhMUFRYXGBknKCkqKywtLi8wMTIzQUJD"
+                + "REVGR0hJSktMTVtcXV5fYGFiY2RlZmeBADs=",
             "alpha":
                 "iVBORw0KGgoAAAANSUhEUgAAAAIAAAABCAYAAAD0In+KAAAAEUlEQVR4nGP4z8Dwn4HhfwMAD3oDfgvLLrEAAAAASUVORK5C"
                 + "YII=",

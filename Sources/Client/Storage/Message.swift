@@ -12,7 +12,7 @@ public struct Message: Identifiable, Sendable, Equatable {
     public var engine: EngineKind?
     /// `false` while an answer arrives, and if it was interrupted.
     public var isComplete: Bool
-    /// PNG, JPEG or WebP files that go with the text.
+    /// PNG, JPEG, WebP or GIF files that go with the text.
     public var images: [Data]
 
     public init(

@@ -51,7 +51,7 @@ enum Schema {
         CREATE TABLE pictures (
             message TEXT NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
             position INTEGER NOT NULL, -- from 0, in the order of the message
-            file BLOB NOT NULL, -- PNG, JPEG or WebP
+            file BLOB NOT NULL, -- PNG, JPEG, WebP or GIF
             PRIMARY KEY (message, position)
         ) STRICT;
         """,

@@ -11,7 +11,7 @@ public final class ChatViewModel {
     public private(set) var messages: [Message] = []
     /// The input. A failed request puts its text back here.
     public var inputText = ""
-    /// Images that go with the next message: PNG, JPEG or WebP files. A failed request puts its own back here.
+    /// Images that go with the next message: PNG, JPEG, WebP or GIF files. A failed request puts its own back here.
     public var attachedImages: [Data] = []
     /// The answer so far, while `isResponding`.
     public private(set) var currentStreamingContent = ""

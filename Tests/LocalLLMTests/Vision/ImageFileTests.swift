@@ -17,17 +17,19 @@ struct ImageFileTests {
     }
 
     @Test func `what is no image is refused, and said what it begins with`() {
-        #expect(throws: ImageFileError("This is not a PNG, JPEG or WebP image: it is empty.")) {
+        #expect(throws: ImageFileError("This is not a PNG, JPEG, WebP or GIF image: it is empty.")) {
             try RGBImage(file: [])
         }
-        #expect(throws: ImageFileError("This is not a PNG, JPEG or WebP image: it begins with the bytes 71 73 70 56."))
-        {
-            try RGBImage(file: Array("GIF89a".utf8))
+        #expect(
+            throws: ImageFileError("This is not a PNG, JPEG, WebP or GIF image: it begins with the bytes 66 77 1 2.")
+        ) {
+            try RGBImage(file: Array("BM".utf8) + [1, 2, 3])
         }
     }
 
     @Test(arguments: [
         "jpeg", "progressive", "webp", "lossless", "cmyk", "palette", "sixteen", "interlaced", "animated",
+        "gif", "interlacedgif", "animatedgif",
     ])
     func `every format gives the image that was put in`(name: String) throws {
         let image = try RGBImage(file: try Self.file(name))
@@ -40,7 +42,7 @@ struct ImageFileTests {
                 error += abs(pixel[0] - x * 19) + abs(pixel[1] - y * 28) + abs(pixel[2] - (x + y) * 11)
             }
         }
-        let isExact = ["lossless", "sixteen", "interlaced", "animated"].contains(name)
+        let isExact = ["lossless", "sixteen", "interlaced", "animated"].contains(name) || name.hasSuffix("gif")
         #expect(isExact ? error == 0 : error < 3 * 13 * 9 * 40, "\(error)")
     }
 
@@ -70,6 +72,52 @@ struct ImageFileTests {
     func `what is transparent becomes white`(name: String) throws {
         let image = try RGBImage(file: try Self.file(name))
         #expect(image.bytes == [255, 0, 0, 127, 127, 255])
+    }
+
+    @Test func `what is transparent in a GIF, or outside its frame, becomes white`() throws {
+        #expect(try RGBImage(file: try Self.file("alphagif")).bytes == [255, 0, 0, 255, 255, 255])
+        // The frame lies one pixel to the right on a screen of 3 x 1 pixels, or beyond a screen of no pixels.
+        for screen: UInt8 in [3, 0] {
+            var file = try Self.file("alphagif")
+            let frame = try #require(file.indices.first { file[$0] == 0x2C && file[$0 + 5] == 2 })
+            (file[6], file[frame + 1]) = (screen, 1)
+            let image = try RGBImage(file: file)
+            #expect(image.size == .init(width: 3, height: 1))
+            #expect(image.bytes == [255, 255, 255, 255, 0, 0, 255, 255, 255])
+        }
+    }
+
+    /// A GIF file of black pixels, whose codes are these of 3 bits, which empty the table before it needs longer ones.
+    private static func gif(width: Int, height: Int, blocks: [UInt8]) -> [UInt8] {
+        func word(_ value: Int) -> [UInt8] {
+            [UInt8(truncatingIfNeeded: value), UInt8(truncatingIfNeeded: value >> 8)]
+        }
+        return Array("GIF89a".utf8) + word(width) + word(height) + [0x80, 0, 0, 0, 0, 0, 255, 255, 255] + [0x2C]
+            + word(0) + word(0) + word(width) + word(height) + [0, 2] + blocks
+    }
+
+    @Test func `a GIF file is read up to the last pixel of its first frame`() throws {
+        // Clear, 0, 0, then other codes: 4, 0, 0 in 9 bits.
+        #expect(
+            try RGBImage(file: Self.gif(width: 2, height: 1, blocks: [2, 4, 0xFE, 7, 9])).bytes == [0, 0, 0, 0, 0, 0])
+        for (blocks, reason) in [
+            ([UInt8]([2, 4, 0]), "it ends before its last row"), ([2, 4, 0, 0], "it ends before its last row"),
+            // The code 7 before there is one, and the code 5, which ends the image.
+            ([1, 0b0011_1100], "a code in it has no meaning"), ([1, 0b0010_1100], "it ends before its last row"),
+        ] {
+            #expect(throws: ImageFileError("The GIF image is damaged: \(reason).")) {
+                try RGBImage(file: Self.gif(width: 9, height: 1, blocks: blocks))
+            }
+        }
+        let errors = [
+            (9, "it ends before its last row"), (15, "it ends within its colors"),
+            (19, "it ends before its last row"),
+        ]
+        for (count, reason) in errors {
+            #expect(throws: ImageFileError("The GIF image is damaged: \(reason).")) {
+                try RGBImage(file: Array(Self.gif(width: 9, height: 1, blocks: [])[..<count]))
+            }
+        }
     }
 
     private static func pngChunk(_ name: String, _ data: [UInt8]) -> [UInt8] {
@@ -162,6 +210,8 @@ struct ImageFileTests {
             let components: [UInt8] = [1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0]
             let scan: [UInt8] = [0xFF, 0xDA, 0, 12, 3, 1, 0, 2, 0, 3, 0, 0, 63, 0]
             return [0xFF, 0xD8, 0xFF, 0xC0, 0, 17, 8] + bytes(height, 2) + bytes(width, 2) + [3] + components + scan
+        case "GIF":
+            return Self.gif(width: width, height: height, blocks: [])
         default:
             // Lossless: 14 bits each of width - 1 and height - 1, lowest first.
             let size = (width - 1) | (height - 1) << 14
@@ -171,7 +221,10 @@ struct ImageFileTests {
         }
     }
 
-    @Test(arguments: [("PNG", 60_000, 60_000), ("PNG", 100_000, 1), ("JPEG", 60_000, 60_000), ("WebP", 16_384, 16_384)])
+    @Test(arguments: [
+        ("PNG", 60_000, 60_000), ("PNG", 100_000, 1), ("JPEG", 60_000, 60_000), ("WebP", 16_384, 16_384),
+        ("GIF", 60_000, 60_000),
+    ])
     func `an image of too many pixels is refused before memory is taken`(
         format: String, width: Int, height: Int
     ) throws {
@@ -188,7 +241,7 @@ struct ImageFileTests {
         #expect(try #require(damaged).description.contains("damaged"))
     }
 
-    @Test(arguments: ["palette", "jpeg", "webp"])
+    @Test(arguments: ["palette", "jpeg", "webp", "gif"])
     func `a file of too many bytes is refused`(name: String) throws {
         let file = try Self.file(name)
         let error = #expect(throws: ImageFileError.self) {

@@ -47,7 +47,7 @@ extension RGBImage {
         }
     }
 
-    /// Decodes a PNG, JPEG or WebP file and applies its Exif orientation. Transparency is blended with white.
+    /// Decodes a PNG, JPEG or WebP file, or the first frame of a GIF file, and applies its Exif orientation. Transparency is blended with white.
     /// Fails early if the task is cancelled.
     ///
     /// - Parameter file: Any bytes; throws if they are not an image.
@@ -59,7 +59,7 @@ extension RGBImage {
         guard let format = ImageFormat(of: file) else {
             let beginning = file.prefix(4).map { String($0) }.joined(separator: " ")
             throw ImageFileError(
-                "This is not a PNG, JPEG or WebP image: it \(file.isEmpty ? "is empty" : "begins with the bytes \(beginning)")."
+                "This is not a PNG, JPEG, WebP or GIF image: it \(file.isEmpty ? "is empty" : "begins with the bytes \(beginning)")."
             )
         }
         if Task.isCancelled { throw .cancelled }
@@ -70,7 +70,7 @@ extension RGBImage {
 
 /// The supported image file formats.
 enum ImageFormat {
-    case png, jpeg, webP
+    case png, jpeg, webP, gif
 
     /// Recognized by the file's first bytes; `nil` for other formats.
     init?(of file: [UInt8]) {
@@ -80,6 +80,8 @@ enum ImageFormat {
             self = .jpeg
         } else if file.starts(with: Array("RIFF".utf8)), file.dropFirst(8).starts(with: Array("WEBP".utf8)) {
             self = .webP
+        } else if file.starts(with: Array("GIF87a".utf8)) || file.starts(with: Array("GIF89a".utf8)) {
+            self = .gif
         } else {
             return nil
         }

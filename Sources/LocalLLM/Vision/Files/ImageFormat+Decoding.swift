@@ -11,6 +11,9 @@ extension ImageFormat {
             return try decoder.image(limits)
         case .jpeg: return try Self.decodeJPEG(file, limits)
         case .webP: return try Self.decodeWebP(file, limits)
+        case .gif:
+            var decoder = GIFDecoder(file)
+            return try decoder.image(limits)
         }
     }
 

@@ -6,6 +6,7 @@ extension ImageFormat {
             case .png: pngExif(file).flatMap { Exif.orientation($0) }
             case .jpeg: jpegExif(file).flatMap { Exif.orientation($0) }
             case .webP: webPExif(file).flatMap { Exif.orientation($0) }
+            case .gif: nil
             }
         return found ?? 1
     }
