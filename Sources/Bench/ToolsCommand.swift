@@ -53,7 +53,7 @@ struct ToolsCommand: Command {
     func run() async throws -> Bool {
         let source = try source()
         let template = try ChatTemplate(source)
-        let dialect = Dialect(template: template, source: source)
+        let dialect = Dialect(template: template)
         return try JSONLines.map { line in
             guard case .object(let object) = try TemplateValue(json: line) else {
                 throw BenchError("expected a JSON object")

@@ -8,11 +8,10 @@ extension Dialect {
     /// template does not show, the most common notation is assumed; a few dialects that cannot be derived have parsers
     /// of their own.
     ///
-    /// - Parameters:
-    ///   - source: The template's text.
-    ///   - variables: Variables of the template beside the conversation: `bos_token`, `eos_token`.
-    public init(template: ChatTemplate, source: String, variables: TemplateObject = [:]) {
+    /// - Parameter variables: Variables of the template beside the conversation: `bos_token`, `eos_token`.
+    public init(template: ChatTemplate, variables: TemplateObject = [:]) {
         self.init()
+        let source = template.source
         var probe = Probe(template: template, variables: variables)
         if probe.render(probe.message(content: Probe.content)) == nil {
             // Old templates have other names for `tools`.

@@ -2,7 +2,7 @@ public import Template
 
 /// A model's notation of answers beyond plain text: markers of reasoning, tool calls and content.
 ///
-/// Derived from the chat template by ``Dialect/init(template:source:variables:)``. All markers are texts as the
+/// Derived from the chat template by ``Dialect/init(template:variables:)``. All markers are texts as the
 /// template writes them, control tokens included.
 public struct Dialect: Sendable, Equatable {
     /// Markers of reasoning.

@@ -242,6 +242,11 @@ extension ChatTemplate {
     /// Compiles the template in a request.
     static func requested(_ source: String?) throws(APIError) -> ChatTemplate? {
         guard let source else { return nil }
+        guard source.utf8.count <= LocalModel.maximumTemplateBytes else {
+            throw .invalid(
+                "chat_template",
+                "expected at most \(LocalModel.maximumTemplateBytes) bytes, found \(source.utf8.count)")
+        }
         do { return try ChatTemplate(source) } catch { throw .invalid("chat_template", "\(error)") }
     }
 }

@@ -25,11 +25,14 @@ public struct ChatTemplate: Sendable {
         public init() {}
     }
 
+    /// The text that was parsed.
+    public let source: String
     private let parsed: ParsedTemplate
 
     /// Parses a template.
     public init(_ source: String) throws(TemplateError) {
         parsed = try Parser.parse(source)
+        self.source = source
     }
 
     /// ChatML, the template for models whose file has none.

@@ -22,8 +22,7 @@ extension ChatFields {
             throw .unsupported("modalities", "\"\(modality)\" is")
         }
         if let audio, audio != .null { throw .unsupported("audio", "audio is") }
-        // Verbosity is not supported; OpenAI's default, "medium", has no effect.
-        if let verbosity, verbosity != "medium" { throw .unsupported("verbosity", "\"\(verbosity)\" is") }
+        try checkVerbosity("verbosity", verbosity)
         try checkPromptEnding(
             addGenerationPrompt: addGenerationPrompt, continueFinalMessage: continueFinalMessage, messages)
         try checkReasoningEffort("reasoning_effort", reasoningEffort)
@@ -51,6 +50,12 @@ func checkReasoningEffort(_ field: String, _ effort: String?) throws(APIError) {
     let known = ["none", "minimal", "low", "medium", "high", "xhigh"]
     guard let effort, !known.contains(effort) else { return }
     throw .invalid(field, "expected \(known.joined(separator: ", ")), found \"\(effort)\"")
+}
+
+/// Local models have no such setting: the values that OpenAI defines have no effect.
+func checkVerbosity(_ field: String, _ verbosity: String?) throws(APIError) {
+    guard let verbosity, !["low", "medium", "high"].contains(verbosity) else { return }
+    throw .invalid(field, "expected low, medium or high, found \"\(verbosity)\"")
 }
 
 func checkPromptEnding(

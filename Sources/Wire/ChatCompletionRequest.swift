@@ -26,10 +26,11 @@ public struct ChatFields: Codable, Sendable {
     public var functions: RawJSON?
     public var functionCall: JSONValue?
 
+    /// `low`, `medium` or `high`; without effect.
+    public var verbosity: String?
     // Decoded only to refuse unsupported values.
     public var modalities: [String]?
     public var audio: JSONValue?
-    public var verbosity: String?
     public var webSearchOptions: JSONValue?
     // vLLM's extensions:
     /// Whether the prompt ends with the start of an answer. Absent: yes, unless `continueFinalMessage` is true.

@@ -108,10 +108,12 @@ public struct GenerationRequest<Fields: Codable & Sendable>: Codable, Sendable {
     }
 
     /// Checks the fields that all endpoints share.
-    func validateGeneration() throws(APIError) {
+    ///
+    /// - Parameter served: Those of `UnservedFields` that this route serves.
+    func validateGeneration(serving served: Set<String> = []) throws(APIError) {
         try generation.validate()
         try samplers.validate()
-        try unserved.check()
+        try unserved.check(besides: served)
     }
 
     public func encode(to encoder: any Encoder) throws {

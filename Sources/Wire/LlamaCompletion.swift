@@ -1,3 +1,5 @@
+import Foundation
+
 /// Body of `POST /completion` and `POST /infill` of llama.cpp's API.
 public typealias LlamaCompletionRequest = GenerationRequest<LlamaCompletionFields>
 
@@ -9,6 +11,8 @@ public struct LlamaCompletionFields: Codable, Sendable {
     public var prompt: PromptInput?
     /// Number of most likely tokens to report at each position.
     public var nProbs: WholeNumber?
+    /// Whether the probabilities are those after all filters, from which the token was drawn. Absent: the model's own.
+    public var postSamplingProbs: Bool?
     public var returnTokens: Bool?
     /// Paths of the fields to return, such as `generation_settings/n_predict`. Absent or empty: all.
     public var responseFields: [String]?
@@ -26,6 +30,7 @@ public struct LlamaCompletionFields: Codable, Sendable {
     enum CodingKeys: String, CodingKey {
         case model, prompt
         case nProbs = "n_probs"
+        case postSamplingProbs = "post_sampling_probs"
         case returnTokens = "return_tokens"
         case responseFields = "response_fields"
         case inputPrefix = "input_prefix"
@@ -37,7 +42,7 @@ public struct LlamaCompletionFields: Codable, Sendable {
 extension GenerationRequest<LlamaCompletionFields> {
     /// - Parameter fillsIn: Whether the request is for `/infill`.
     public func validated(fillsIn: Bool) throws(APIError) -> Self {
-        try validateGeneration()
+        try validateGeneration(serving: ["post_sampling_probs"])
         try samplers.checkNoThinkingBudget()
         guard generation.choices == 1 else { throw .unsupported("n", "more than one completion is") }
         try checkRange("n_probs", fields.nProbs, 0...100)
@@ -56,26 +61,35 @@ extension GenerationRequest<LlamaCompletionFields> {
 
 /// One event of a streamed completion, or the whole response.
 public struct LlamaCompletion: Codable, Sendable, Equatable {
-    /// A token with its log probability.
+    /// A token with its log probability, or with its probability after sampling.
     public struct Probability: Codable, Sendable, Equatable {
         public var id: Int32
         public var token: String
-        public var logprob: Double
+        public var logprob: Double?
+        public var prob: Double?
         public var bytes: [UInt8]
-        /// Absent in the elements of this list.
+        /// These lists are absent in their elements.
         public var topLogprobs: [Probability]?
+        public var topProbs: [Probability]?
 
         enum CodingKeys: String, CodingKey {
-            case id, token, logprob, bytes
+            case id, token, logprob, prob, bytes
             case topLogprobs = "top_logprobs"
+            case topProbs = "top_probs"
         }
 
-        public init(id: Int32, _ token: ChatLogprobs.Alternative, topLogprobs: [Probability]?) {
+        /// - Parameters:
+        ///   - top: `nil` for an element of such a list.
+        ///   - isSampled: Whether the probabilities are those after sampling.
+        public init(id: Int32, _ token: ChatLogprobs.Alternative, top: [Probability]?, isSampled: Bool) {
             self.id = id
             self.token = token.token
-            logprob = token.logprob
             bytes = token.bytes
-            self.topLogprobs = topLogprobs
+            if isSampled {
+                (prob, topProbs) = (exp(token.logprob), top)
+            } else {
+                (logprob, topLogprobs) = (token.logprob, top)
+            }
         }
     }
 

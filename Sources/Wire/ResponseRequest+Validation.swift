@@ -45,9 +45,7 @@ extension ResponseFields {
         if let summary = reasoning?.requestedSummary, !["auto", "concise", "detailed"].contains(summary) {
             throw .invalid("reasoning.summary", "expected auto, concise or detailed, found \"\(summary)\"")
         }
-        if let verbosity = text?.verbosity, !["low", "medium", "high"].contains(verbosity) {
-            throw .invalid("text.verbosity", "expected low, medium or high, found \"\(verbosity)\"")
-        }
+        try checkVerbosity("text.verbosity", text?.verbosity)
         // A conversation that is too long is an error; nothing is dropped silently.
         if let truncation, truncation != "disabled" { throw .unsupported("truncation", "\"\(truncation)\" is") }
         if background == true { throw .unsupported("background", "a response in the background is") }

@@ -1,4 +1,4 @@
-// Bodies of `/tokenize`, `/detokenize` and `/apply-template`. Field names are llama.cpp's; `model` is an extension for
+// Bodies of `/tokenize` and `/detokenize`. Field names are llama.cpp's; `model` is an extension for
 // servers with several models.
 
 /// Body of `POST /tokenize`.
@@ -24,35 +24,4 @@ public struct TokenizeRequest: Codable, Sendable {
 public struct DetokenizeRequest: Codable, Sendable {
     public var model: String?
     public var tokens: [WholeNumber]
-}
-
-/// Body of `POST /apply-template`.
-public struct ApplyTemplateRequest: Codable, Sendable {
-    public var model: String?
-    public var messages: [RequestMessage]
-    public var chatTemplateKwargs: [String: JSONValue]?
-    public var chatTemplate: String?
-    public var addGenerationPrompt: Bool?
-    public var continueFinalMessage: Bool?
-    public var reasoningEffort: String?
-    // Decoded only to be refused.
-    public var tools: JSONValue?
-
-    enum CodingKeys: String, CodingKey {
-        case model, messages, tools
-        case addGenerationPrompt = "add_generation_prompt"
-        case continueFinalMessage = "continue_final_message"
-        case chatTemplate = "chat_template"
-        case reasoningEffort = "reasoning_effort"
-        case chatTemplateKwargs = "chat_template_kwargs"
-    }
-
-    public func validated() throws(APIError) -> Self {
-        try messages.validate()
-        if let tools, !tools.isEmpty { throw .unsupported("tools", "tools are") }
-        try checkPromptEnding(
-            addGenerationPrompt: addGenerationPrompt, continueFinalMessage: continueFinalMessage, messages)
-        try checkReasoningEffort("reasoning_effort", reasoningEffort)
-        return self
-    }
 }

@@ -30,24 +30,25 @@ struct UnservedFields: Decodable, Sendable {
         init?(intValue: Int) { nil }
     }
 
-    /// The first unsupported field with an effect.
-    private let found: String?
+    /// The unsupported fields with an effect.
+    private let found: [String]
 
-    init() { found = nil }
+    init() { found = [] }
 
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Name.self)
-        found = try Self.fields.first { field in
+        found = try Self.fields.filter { field in
             let key = Name(stringValue: field.name)
             guard container.contains(key) else { return false }
             let value = try container.decode(JSONValue.self, forKey: key)
             // For fields whose default is true, false has an effect.
             let isIdle = value == .bool(false) && !field.idle.contains(.bool(true))
             return !isIdle && !value.isEmpty && value != .string("") && !field.idle.contains(value)
-        }?.name
+        }.map(\.name)
     }
 
-    func check() throws(APIError) {
-        if let found { throw .unsupported(found) }
+    /// - Parameter served: Fields that this route serves.
+    func check(besides served: Set<String>) throws(APIError) {
+        if let name = found.first(where: { !served.contains($0) }) { throw .unsupported(name) }
     }
 }

@@ -17,7 +17,7 @@ let weatherTools: TemplateValue = {
     return (try? TemplateValue(json: Data(text.utf8))) ?? .undefined
 }()
 
-func dialect(_ source: String) throws -> Dialect { Dialect(template: try ChatTemplate(source), source: source) }
+func dialect(_ source: String) throws -> Dialect { Dialect(template: try ChatTemplate(source)) }
 
 func message(_ pieces: [String], _ parser: AnswerParser) -> AnswerMessage {
     var parser = parser

@@ -38,6 +38,27 @@ import Testing
         #expect([1, 5, 2, 5].withUnsafeBufferPointer { sampler.next($0) } == 1)
     }
 
+    @Test func `the probabilities after sampling are those of the candidates that the filters leave`() {
+        func last(_ chain: Sampler.Chain, _ options: SamplingOptions = .init(seed: 3)) -> TokenLogprob {
+            var sampler = Sampler(chain: chain, options: options, prompt: [])
+            let token = logits.withUnsafeBufferPointer { sampler.next($0) }
+            return sampler.logprob(of: token, top: 4)
+        }
+        let filtered = last(chain(topK: 2))
+        #expect(filtered.top.map(\.token) == [0, 1])
+        #expect(zip(filtered.top, [0.5 / 0.75, 0.25 / 0.75]).allSatisfy { abs(exp($0.logprob) - $1) < 1e-6 })
+        #expect(filtered.top.contains { $0.token == filtered.token && $0.logprob == filtered.logprob })
+        // With a temperature, without a filter: not more than asked for.
+        let warm = last(chain(temperature: 2))
+        let sum = probabilities.reduce(0) { $0 + $1.squareRoot() }
+        #expect(warm.top.count == 4 && abs(exp(warm.top[0].logprob) - 0.5.squareRoot() / sum) < 1e-6)
+        // Without a choice.
+        #expect(last(chain(temperature: 0)) == TokenLogprob(of: 0, drawnFrom: [0], [1], top: 4))
+        #expect(last(chain(temperature: 0)).top == [.init(token: 0, logprob: 0)])
+        let steered = last(chain(), .init(seed: 1, mirostat: .init(.two, tau: 0.1)))
+        #expect(steered.top == [.init(token: 0, logprob: 0)])
+    }
+
     @Test func `draws follow the softmax of the logits`() {
         let drawn = histogram(logits, chain())
         for (id, probability) in probabilities.enumerated() {

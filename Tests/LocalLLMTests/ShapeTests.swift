@@ -54,7 +54,7 @@ import Testing
     }()
 
     private func dialect(_ sample: Sample) throws -> Dialect {
-        var dialect = Dialect(template: try ChatTemplate(sample.source), source: sample.source)
+        var dialect = Dialect(template: try ChatTemplate(sample.source))
         dialect.history.showsTools = true
         return dialect
     }
@@ -154,7 +154,7 @@ import Testing
 
     @Test func `content has its shape after thoughts, begun by the prompt or by the model`() throws {
         let source = SampleTemplate.object
-        let dialect = Dialect(template: try ChatTemplate(source), source: source)
+        let dialect = Dialect(template: try ChatTemplate(source))
         var shape = AnswerShape(dialect)
         shape.content = try Self.compile(.regex("[0-9]{2}"))
         func accepts(_ text: String, after prompt: String) throws -> Bool {
@@ -180,7 +180,7 @@ import Testing
     }
 
     @Test func `in Harmony no text outside of its channel escapes the content's shape`() throws {
-        var dialect = Dialect(template: try ChatTemplate("{{ messages }}"), source: "{{ messages }}")
+        var dialect = Dialect(template: try ChatTemplate("{{ messages }}"))
         dialect.isHarmony = true
         var shape = AnswerShape(dialect)
         shape.content = try Self.compile(.regex("[0-9]{2}"))
@@ -212,7 +212,7 @@ import Testing
 
     @Test func `a tool that cannot be held to its schema is named`() throws {
         let source = SampleTemplate.object
-        var shape = AnswerShape(Dialect(template: try ChatTemplate(source), source: source))
+        var shape = AnswerShape(Dialect(template: try ChatTemplate(source)))
         shape.tools = [
             CallableTool(
                 name: "f",
@@ -230,7 +230,7 @@ import Testing
 
     @Test(arguments: SampleTemplate.all)
     func `hundreds of names that begin alike are offered in every notation`(name: String, source: String) throws {
-        var shape = AnswerShape(Dialect(template: try ChatTemplate(source), source: source))
+        var shape = AnswerShape(Dialect(template: try ChatTemplate(source)))
         let names = (0..<200).map { "mcp__server__tool_\($0)" }
         let schema = TemplateValue.object(["type": .string("object"), "properties": .object([:])])
         shape.tools = names.map { CallableTool(name: $0, parameters: schema) }
@@ -250,7 +250,7 @@ import Testing
             "b": {"type": "boolean", "$ref": "https://example.org/s"}},
             "anyOf": [{"required": ["a"], "properties": {"c": {"type": "null"}}}, {"required": ["b"]}]}
             """#
-        var dialect = Dialect(template: try ChatTemplate(source), source: source)
+        var dialect = Dialect(template: try ChatTemplate(source))
         dialect.history.showsTools = true
         var shape = AnswerShape(dialect)
         shape.tools = [

@@ -46,12 +46,12 @@ import Tokenizer
         let tokenizer = try model.tokenizer
         func tokens(_ text: String) -> [Int32] { tokenizer.encode(text, addSpecial: false, parseSpecial: true) }
         let whole = "<tool_call>\n{\"name\": \"get_weather\", \"arguments\":"
-        let kept = try model.healed(whole, after: "")
+        let kept = try model.healed(whole, after: "", model.markup)
         #expect(whole.hasPrefix(kept) && kept.hasPrefix("<tool_call>\n{\"name\": \"get_weather\", \"arg"))
         for rest in [" {\"city\": \"Paris\"}", "{\"city\":\"Paris\"}", "{}"] {
             #expect(tokens(whole + rest).starts(with: tokens(kept)), "\(rest)")
         }
-        #expect(try model.healed("", after: "") == "")
+        #expect(try model.healed("", after: "", model.markup) == "")
     }
 
     @Test func `the requests that a server shows when it starts are answered right`() async throws {

@@ -173,8 +173,7 @@ import Tokenizer
         let answer = await router(opened).chat()
         #expect(answer.message["content"] as? String == "Yes")
         #expect(answer.message["reasoning_content"] as? String == "Hm")
-        let unmarked = Dialect(
-            template: try ChatTemplate(ChatTemplate.fallbackSource), source: ChatTemplate.fallbackSource)
+        let unmarked = Dialect(template: try ChatTemplate(ChatTemplate.fallbackSource))
         let plain = await router(ScriptedLanguageModel(.init(texts: Self.thoughts, dialect: unmarked))).chat()
         #expect(plain.message["content"] as? String == Self.thoughts.joined())
         #expect(plain.message.keys.contains("reasoning_content") == false)

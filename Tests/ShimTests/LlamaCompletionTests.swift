@@ -65,6 +65,25 @@ import Wire
         #expect((listed[0]["top_logprobs"] as? [[String: Any]])?.map { $0["id"] as? Int } == [69, 68])
     }
 
+    @Test func `probabilities after sampling have names of their own`() async throws {
+        let directory = try TemporaryDirectory()
+        let model = try await LocalModel.load(from: TinyModel().write(in: directory))
+        let fields = #""prompt": "x", "n_probs": 5, "n_predict": 3, "ignore_eos": true, "top_k": 2, "seed": 1"#
+        let body = #"{\#(fields), "post_sampling_probs": true}"#
+        let answer = await router(model).answer("POST", "/completion", body)
+        let listed = try #require(answer.json["completion_probabilities"] as? [[String: Any]])
+        #expect(!listed.isEmpty)
+        for token in listed {
+            #expect(token["logprob"] == nil && token["top_logprobs"] == nil)
+            let top = try #require(token["top_probs"] as? [[String: Any]])
+            let values = top.compactMap { $0["prob"] as? Double }
+            #expect(values.count == 2 && abs(values.reduce(0, +) - 1) < 1e-6)
+            #expect(values.contains { $0 == token["prob"] as? Double })
+        }
+        let refused = await router(ScriptedLanguageModel()).chat(#""post_sampling_probs": true"#)
+        #expect(refused.error["param"] as? String == "post_sampling_probs")
+    }
+
     @Test(arguments: [
         ("/completion", "", "prompt"),
         ("/completion", #""prompt": "x", "lora": [{"id": 0, "scale": 1}]"#, "lora[0].id"),

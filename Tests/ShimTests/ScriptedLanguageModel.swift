@@ -51,9 +51,7 @@ final class ScriptedLanguageModel: LanguageModel {
     let kernels = "scripted"
     let tier = KernelTier.portable
     let tokenizer: TextTokenizer
-    let vocabulary: TokenVocabulary
-    let dialect: Dialect
-    let markerTokens: Set<Int32> = []
+    private let vocabulary: TokenVocabulary
 
     let script: Script
     let rendered = Mutex<[(messages: [ChatMessage], variables: TemplateObject)]>([])
@@ -68,7 +66,6 @@ final class ScriptedLanguageModel: LanguageModel {
     /// - Parameter extraTokens: Control tokens with the ids from 259.
     init(_ script: Script = .init(), extraTokens: [String] = []) {
         self.script = script
-        dialect = script.dialect
         let bytes = (0..<256).map { String(format: "<0x%02X>", $0) }
         var description = TokenizerDescription(
             model: "llama", tokens: (["<unk>", "<s>", "</s>"] + bytes + extraTokens).map { Array($0.utf8) })
@@ -82,6 +79,12 @@ final class ScriptedLanguageModel: LanguageModel {
     }
 
     static func tokens(_ text: String) -> [Int32] { text.utf8.map { Int32($0) + 3 } }
+
+    func vocabulary(in markup: ChatMarkup) -> TokenVocabulary { vocabulary }
+
+    func markup(of template: ChatTemplate?) -> ChatMarkup {
+        ChatMarkup(template.map { Dialect(template: $0) } ?? script.dialect)
+    }
 
     func render(
         _ messages: [ChatMessage], variables: TemplateObject, ending: PromptEnding, template: ChatTemplate?
@@ -150,11 +153,11 @@ final class ScriptedLanguageModel: LanguageModel {
         return options
     }
 
-    func constraint(_ source: Constraint.Source) throws -> Constraint {
+    func constraint(_ source: Constraint.Source, in markup: ChatMarkup) throws -> Constraint {
         try Constraint.compile(source, vocabulary: vocabulary)
     }
 
-    func constraint(_ shape: ConstraintGraph.Shape) throws -> ConstraintGraph {
+    func constraint(_ shape: ConstraintGraph.Shape, in markup: ChatMarkup) throws -> ConstraintGraph {
         try ConstraintGraph(shape, vocabulary: vocabulary)
     }
 

@@ -42,6 +42,29 @@ import Tokenizer
         #expect(await answer("/tokenize", #"{"content": "x", "model": "gpt-4"}"#).status == 404)
     }
 
+    @Test func `tools are rendered as in a chat`() async {
+        let engine = ScriptedLanguageModel(.init(dialect: toolDialect))
+        let tools = #""tools": [{"type": "function", "function": {"name": "f", "description": "F"}}]"#
+        func variables(_ more: String) async -> TemplateObject? {
+            let body = #"{"messages": [{"role": "user", "content": "Hi"}], \#(tools)\#(more)}"#
+            #expect(await router(engine).answer("POST", "/apply-template", body).status == 200)
+            #expect(await router(engine).answer("POST", "/v1/chat/completions", body).status == 200)
+            let last = engine.rendered.withLock { $0.suffix(2).map(\.variables) }
+            #expect(last.first == last.last)
+            return last.first
+        }
+        guard case .array(let shown)? = await variables("")?["tools"] else { return #expect(Bool(false)) }
+        #expect(shown.count == 1)
+        #expect(await variables(#", "tool_choice": "required", "chat_template_kwargs": {"x": 1}"#)?["x"] == .int(1))
+        #expect(await variables(#", "tool_choice": "none""#) == [:])
+        let refused = await router(engine).answer(
+            "POST", "/apply-template", #"{"messages": [{"role": "user", "content": "Hi"}], "tool_choice": "required"}"#)
+        #expect(refused.error["param"] as? String == "tool_choice")
+        // Without tools in the template, instructions name them.
+        let body = #"{"messages": [{"role": "user", "content": "Hi"}], \#(tools)}"#
+        #expect((await answer("/apply-template", body).json["prompt"] as? String)?.contains(#""name": "f""#) == true)
+    }
+
     @Test func `metrics count requests, tokens and times, by names of a few`() async throws {
         let router = router(ScriptedLanguageModel(.init(cachedTokens: 2)))
         _ = await router.chat(#""n": 2"#)

@@ -21,7 +21,7 @@ let toolDialect: Dialect = {
         {%- if add_generation_prompt -%}{{- '<|im_start|>assistant\\n' -}}{%- endif -%}
         """
     // The source is constant.
-    var dialect = (try? ChatTemplate(source)).map { Dialect(template: $0, source: source) } ?? Dialect()
+    var dialect = (try? ChatTemplate(source)).map { Dialect(template: $0) } ?? Dialect()
     dialect.thoughts = .init()
     return dialect
 }()
@@ -53,6 +53,36 @@ let toolDialect: Dialect = {
         #expect(call["type"] as? String == "function")
         #expect((call["id"] as? String)?.hasPrefix("call_") == true)
         #expect(function(call) == ["name": "weather", "arguments": #"{"city": "York"}"#])
+    }
+
+    @Test func `a template in the request has its own markers of thoughts and calls`() async throws {
+        let template = """
+            {%- if tools -%}{{- tools | tojson -}}{%- endif -%}
+            {%- for m in messages -%}{{- m.role + ': ' -}}
+            {%- if m.reasoning_content -%}{{- '<reason>' + m.reasoning_content + '</reason>' -}}{%- endif -%}
+            {{- m.content -}}
+            {%- for c in m.tool_calls or [] -%}{{- '[[CALL]]{"name": "' + c.function.name + '", "arguments": ' + \
+            c.function.arguments | tojson + '}[[END]]' -}}{%- endfor -%}{{- '\\n' -}}
+            {%- endfor -%}
+            """
+        let quoted = try #require(String(data: JSONEncoder().encode(template), encoding: .utf8))
+        let text = #"<reason>Hm</reason>[[CALL]]{"name": "weather", "arguments": {"city": "York"}}[[END]]"#
+        let other = await router(engine([text])).chat(#"\#(Self.tools), "chat_template": \#(quoted)"#)
+        #expect(other.message["reasoning_content"] as? String == "Hm")
+        #expect(function(calls(other).first ?? [:])["arguments"] == #"{"city": "York"}"#)
+        let forced = engine([#" {"city": "York"}}[[END]]"#])
+        let answer = await router(forced).chat(
+            #"\#(Self.tools), "chat_template": \#(quoted), "tool_choice": {"type": "function", "function": {"name": "weather"}}"#
+        )
+        #expect(function(calls(answer).first ?? [:])["name"] == "weather")
+        let prompt = String(
+            decoding: forced.asked.withLock { $0[0].tokens }.map { UInt8(clamping: $0 - 3) }, as: UTF8.self)
+        #expect(prompt.replacing("\u{2581}", with: " ").contains(#"[[CALL]]{"name": "weather""#))
+        // Without it, these are the markers of no template.
+        let own = await router(engine([text])).chat(Self.tools)
+        #expect(own.message["content"] as? String == text)
+        let long = await router(engine([text])).chat(#""chat_template": "\#(String(repeating: "x", count: 300_000))""#)
+        #expect(long.error["param"] as? String == "chat_template")
     }
 
     private static let bare = "```json\n{\"name\": \"weather\", \"arguments\": {\"city\": \"York\"}}\n```"

@@ -9,14 +9,24 @@ extension LocalModel {
     ///
     /// - Throws: `ConstraintError`, which names the keyword and its path; `LocalModelError.noTokenizer`.
     public func constraint(_ source: Constraint.Source) throws -> Constraint {
-        try constraints.constraint(source, try tokenizer)
+        try constraint(source, in: markup)
     }
 
     /// Combines constraints of this model into a graph.
     ///
     /// - Throws: `ConstraintError` of kind `budget`; `LocalModelError.noTokenizer`.
     public func constraint(_ shape: ConstraintGraph.Shape) throws -> ConstraintGraph {
-        try ConstraintGraph(shape, vocabulary: constraints.vocabulary(of: try tokenizer))
+        try constraint(shape, in: markup)
+    }
+
+    /// - Parameter markup: That of the answers: its control tokens count as their text.
+    package func constraint(_ source: Constraint.Source, in markup: ChatMarkup) throws -> Constraint {
+        try constraints.constraint(source, try tokenizer, markers: markup.markerTokens)
+    }
+
+    package func constraint(_ shape: ConstraintGraph.Shape, in markup: ChatMarkup) throws -> ConstraintGraph {
+        try ConstraintGraph(
+            shape, vocabulary: constraints.vocabulary(of: try tokenizer, markers: markup.markerTokens))
     }
 
     func check(_ constraint: GenerationConstraint?) throws(LocalModelError) {

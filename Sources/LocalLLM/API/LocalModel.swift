@@ -150,9 +150,7 @@ public final class LocalModel: Sendable {
                 try $0.metadata.displayTextIfPresent("general.name") ?? configuration.draftModel?.modelName ?? ""
             } ?? loaded.drafter.map { _ in "multi-token prediction" }
         self.format = format
-        dialect = format.dialect()
-        markerTokens = (try? format.tokenizer.get())?.controlTokens(in: dialect.markers) ?? []
-        constraints = ConstraintStore(markers: markerTokens)
+        markup = format.markup()
         defaults = try Sampler.Chain(recommendedBy: file)
         thread = ModelThread(
             network: network, compute: compute, tokenizer: try? format.tokenizer.get(), drafter: loaded.drafter,
@@ -204,15 +202,16 @@ public final class LocalModel: Sendable {
         Generation.catching { () throws(LocalModelError) in try submit(ModelPrompt(tokens: tokens), options, group) }
     }
 
-    let constraints: ConstraintStore
+    let constraints = ConstraintStore()
+    /// How answers to prompts of the model's own template are written.
+    package let markup: ChatMarkup
+    let markups = MarkupCache()
     /// The markup in which the model writes reasoning and tool calls.
-    public let dialect: Dialect
-    /// Control tokens that are part of the dialect's markers.
-    package let markerTokens: Set<Int32>
+    public var dialect: Dialect { markup.dialect }
 
     /// Decodes an answer's tokens into text for an `AnswerParser` of the model's dialect.
     var answerDecoder: StreamingDecoder {
-        get throws(LocalModelError) { StreamingDecoder(try tokenizer, showing: markerTokens) }
+        get throws(LocalModelError) { StreamingDecoder(try tokenizer, showing: markup.markerTokens) }
     }
 
     /// Renders a conversation with the chat template.
@@ -225,7 +224,7 @@ public final class LocalModel: Sendable {
         _ messages: [ChatMessage], variables: TemplateObject = [:], ending: PromptEnding = .answer,
         template: ChatTemplate? = nil
     ) throws(LocalModelError) -> String {
-        try format.render(messages, variables, dialect.history, ending, template)
+        try format.render(messages, variables, markup(of: template).dialect.history, ending, template)
     }
 
     /// A rendered conversation as tokens: special tokens where the template wrote them, preceded by the

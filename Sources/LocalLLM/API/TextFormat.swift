@@ -41,10 +41,11 @@ struct TextFormat: Sendable {
         }
     }
 
-    /// The markup in which the template's model writes reasoning and tool calls.
-    func dialect() -> Dialect {
-        guard let template = try? template.get() else { return Dialect() }
-        return Dialect(template: template, source: templateSource, variables: tokenTexts)
+    /// How answers to prompts of a template are written; `nil`: of the model's own.
+    func markup(of other: ChatTemplate? = nil) -> ChatMarkup {
+        guard let template = try? other ?? template.get() else { return ChatMarkup(Dialect()) }
+        let dialect = Dialect(template: template, variables: tokenTexts)
+        return ChatMarkup(dialect, markerTokens: (try? tokenizer.get())?.controlTokens(in: dialect.markers) ?? [])
     }
 
     /// Texts of the tokens that templates refer to by name.

@@ -23,15 +23,32 @@ public struct TokenLogprob: Sendable, Equatable {
         let logSum = maximum + log(logits.reduce(0) { $0 + exp(Double($1) - maximum) })
         self.token = token
         logprob = Double(logits[Int(token)]) - logSum
-        var best: [Int32] = []
-        for id in 0..<Int32(logits.count) where count > 0 {
+        top = Self.largest(count, of: logits).map {
+            Alternative(token: Int32($0), logprob: Double(logits[$0]) - logSum)
+        }
+    }
+
+    /// - Parameters:
+    ///   - ids: The tokens from which this one was drawn, with their probabilities.
+    init(of token: Int32, drawnFrom ids: [Int32], _ probabilities: [Double], top count: Int) {
+        self.token = token
+        logprob = ids.firstIndex(of: token).map { log(probabilities[$0]) } ?? -.infinity
+        top = Self.largest(count, of: probabilities).filter { probabilities[$0] > 0 }.map {
+            Alternative(token: ids[$0], logprob: log(probabilities[$0]))
+        }
+    }
+
+    /// The indices of the largest values, largest first; of equals, the first ones.
+    private static func largest<Values: RandomAccessCollection>(_ count: Int, of values: Values) -> [Int]
+    where Values.Element: Comparable, Values.Index == Int {
+        var best: [Int] = []
+        for index in values.indices where count > 0 {
             if best.count == count {
-                if logits[Int(id)] <= logits[Int(best[count - 1])] { continue }
+                if values[index] <= values[best[count - 1]] { continue }
                 best.removeLast()
             }
-            let place = best.firstIndex { logits[Int($0)] < logits[Int(id)] } ?? best.endIndex
-            best.insert(id, at: place)
+            best.insert(index, at: best.firstIndex { values[$0] < values[index] } ?? best.endIndex)
         }
-        top = best.map { Alternative(token: $0, logprob: Double(logits[Int($0)]) - logSum) }
+        return best
     }
 }

@@ -3,12 +3,25 @@ import Synchronization
 import Tokenizer
 
 /// A model's vocabulary in the form that constraints need, built on first use, and the recently compiled constraints.
+///
+/// The control tokens that a constraint may write are those of the answer's markup. The templates of requests may have
+/// others than the model's, so that there may be several vocabularies.
 final class ConstraintStore: Sendable {
     fileprivate struct Contents {
-        var vocabulary: TokenVocabulary?
-        var compiled: [Constraint.Source: Entry] = [:]
+        /// The most recently used one comes last.
+        var vocabularies: [(markers: Set<Int32>, vocabulary: TokenVocabulary)] = []
+        /// Those, and evicted ones that are still in use.
+        var made: [WeakVocabulary] = []
+        var compiled: [Key: Entry] = [:]
         /// Number of uses so far.
         var clock = 0
+
+        struct WeakVocabulary { weak var vocabulary: TokenVocabulary? }
+
+        struct Key: Hashable {
+            let source: Constraint.Source
+            let markers: Set<Int32>
+        }
 
         struct Entry {
             let constraint: Constraint
@@ -22,26 +35,27 @@ final class ConstraintStore: Sendable {
 
     /// Maximum number of cached constraints: an agent offers hundreds of tools, each with a schema.
     static let capacity = 2048
+    /// Maximum number of vocabularies, which take 15 MB for 128,000 tokens.
+    static let vocabularies = 4
     /// Maximum bytes of their states and masks together.
     static let maximumBytes = 128 << 20
     /// Uses after which the memory is counted again, since constraints grow while they are used.
     static let countInterval = 32
 
     private let contents = Mutex(Contents())
-    /// Control tokens of the model's tool call markup.
-    private let markers: Set<Int32>
 
-    init(markers: Set<Int32>) { self.markers = markers }
-
+    /// - Parameter markers: Control tokens that count as their text.
     func constraint(
-        _ source: Constraint.Source, _ tokenizer: TextTokenizer
+        _ source: Constraint.Source, _ tokenizer: TextTokenizer, markers: Set<Int32>
     ) throws(ConstraintError) -> Constraint {
-        if let known = contents.withLock({ $0.use(source) }) { return known }
+        let vocabulary = vocabulary(of: tokenizer, markers: markers)
+        let key = Contents.Key(source: source, markers: markers)
+        if let known = contents.withLock({ $0.use(key, vocabulary) }) { return known }
         // Outside the lock: a large schema takes time, and must not block other requests.
-        let new = try Constraint.compile(source, vocabulary: vocabulary(of: tokenizer))
+        let new = try Constraint.compile(source, vocabulary: vocabulary)
         return contents.withLock { contents in
-            if let known = contents.use(source) { return known }
-            contents.add(new, source)
+            if let known = contents.use(key, vocabulary) { return known }
+            contents.add(new, key)
             return new
         }
     }
@@ -49,31 +63,50 @@ final class ConstraintStore: Sendable {
     /// Bytes of the cached constraints.
     var bytes: Int { contents.withLock { $0.bytes } }
 
-    /// Whether this is this model's vocabulary.
-    func isOurs(_ vocabulary: TokenVocabulary) -> Bool { contents.withLock { $0.vocabulary === vocabulary } }
+    /// Whether this is a vocabulary of this model.
+    func isOurs(_ vocabulary: TokenVocabulary) -> Bool {
+        contents.withLock { $0.made.contains { $0.vocabulary === vocabulary } }
+    }
 
-    func vocabulary(of tokenizer: TextTokenizer) -> TokenVocabulary {
+    /// - Parameter markers: Control tokens that count as their text.
+    func vocabulary(of tokenizer: TextTokenizer, markers: Set<Int32>) -> TokenVocabulary {
         contents.withLock { contents in
-            if let made = contents.vocabulary { return made }
+            if let index = contents.vocabularies.firstIndex(where: { $0.markers == markers }) {
+                let known = contents.vocabularies.remove(at: index)
+                contents.vocabularies.append(known)
+                return known.vocabulary
+            }
             let new = TokenVocabulary(tokenizer, spoken: markers)
-            contents.vocabulary = new
+            contents.add(new, markers)
             return new
         }
     }
 }
 
 extension ConstraintStore.Contents {
-    fileprivate mutating func use(_ source: Constraint.Source) -> Constraint? {
+    fileprivate mutating func add(_ vocabulary: TokenVocabulary, _ markers: Set<Int32>) {
+        if vocabularies.count == ConstraintStore.vocabularies {
+            let evicted = vocabularies.removeFirst().markers
+            for key in compiled.keys where key.markers == evicted { compiled[key] = nil }
+        }
+        vocabularies.append((markers, vocabulary))
+        made.removeAll { $0.vocabulary == nil }
+        made.append(WeakVocabulary(vocabulary: vocabulary))
+    }
+
+    /// - Parameter vocabulary: That of the key's markers. It may have been evicted and made anew.
+    fileprivate mutating func use(_ key: Key, _ vocabulary: TokenVocabulary) -> Constraint? {
         clock += 1
-        guard let place = compiled.index(forKey: source) else { return nil }
+        guard let place = compiled.index(forKey: key), compiled.values[place].constraint.vocabulary === vocabulary
+        else { return nil }
         compiled.values[place].used = clock
         let constraint = compiled.values[place].constraint
         if clock.isMultiple(of: ConstraintStore.countInterval) { shrink() }
         return constraint
     }
 
-    fileprivate mutating func add(_ constraint: Constraint, _ source: Constraint.Source) {
-        compiled[source] = Entry(constraint: constraint, sourceBytes: 24 * source.length, used: clock)
+    fileprivate mutating func add(_ constraint: Constraint, _ key: Key) {
+        compiled[key] = Entry(constraint: constraint, sourceBytes: 24 * key.source.length, used: clock)
         shrink()
     }
 
@@ -83,9 +116,9 @@ extension ConstraintStore.Contents {
     private mutating func shrink() {
         var total = bytes
         guard total > ConstraintStore.maximumBytes || compiled.count > ConstraintStore.capacity else { return }
-        for (source, entry) in compiled.sorted(by: { $0.value.used < $1.value.used }) {
+        for (key, entry) in compiled.sorted(by: { $0.value.used < $1.value.used }) {
             guard total > ConstraintStore.maximumBytes || compiled.count > ConstraintStore.capacity else { return }
-            compiled[source] = nil
+            compiled[key] = nil
             total -= entry.bytes
         }
     }

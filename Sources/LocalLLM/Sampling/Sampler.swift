@@ -35,7 +35,10 @@ struct Sampler {
     private let endTokens: Set<Int32>
     private var generatedCount = 0
     private var candidates = Candidates()
+    /// After a draw, the probabilities of `candidates`.
     private var scratch: [Double] = []
+    /// Whether the last token was drawn from `candidates`. Otherwise there was no choice.
+    private var isDrawn = false
 
     /// - Parameter tokenizer: Provides the end tokens, and token texts for DRY.
     init(chain: Chain, options: SamplingOptions, prompt: [Int32], tokenizer: TextTokenizer? = nil) {
@@ -64,6 +67,7 @@ struct Sampler {
     mutating func next(
         _ logits: UnsafeBufferPointer<Float>, under constraint: inout ConstraintFollower
     ) throws(ConstraintError) -> Int32? {
+        isDrawn = false
         if let forced = try constraint.forcedTokens().first {
             accept(forced)
             try constraint.accept(forced)
@@ -82,7 +86,15 @@ struct Sampler {
         return token
     }
 
+    /// The probability with which the last token was chosen, and those of its alternatives, after all filters.
+    func logprob(of token: Int32, top: Int) -> TokenLogprob {
+        isDrawn
+            ? TokenLogprob(of: token, drawnFrom: candidates.ids, scratch, top: top)
+            : TokenLogprob(of: token, drawnFrom: [token], [1], top: top)
+    }
+
     private mutating func choose(_ logits: UnsafeBufferPointer<Float>, allowed: TokenMask? = nil) -> Int32 {
+        isDrawn = false
         var dropped: Set<Int32> = []
         if generatedCount < options.minimumTokens {
             dropped = endTokens.union(options.stopTokens)
@@ -137,6 +149,7 @@ struct Sampler {
     private mutating func draw() -> Int32 {
         if mirostat != nil {
             candidates.scale(by: Float(1 / chain.temperature))
+            isDrawn = true
             return mirostat?.choose(from: &candidates, using: &random, scratch: &scratch) ?? candidates.mostLikely
         }
         candidates.filterTopNSigma(options.topNSigma ?? 0)
@@ -152,6 +165,7 @@ struct Sampler {
             guard temperature > 0 else { return candidates.mostLikely }
         }
         candidates.probabilities(temperature: temperature, into: &scratch)
+        isDrawn = true
         return candidates.ids[candidates.draw(scratch, using: &random)]
     }
 }

@@ -81,6 +81,10 @@ public struct SamplingOptions: Sendable, Equatable {
     /// llama.cpp do. Otherwise they count all generated tokens and no others, as OpenAI documents.
     package var penaltiesCountPrompt = false
 
+    /// Whether `topLogprobs` lists the probabilities after all filters, from which tokens are drawn, as llama.cpp does on
+    /// request. Otherwise they are the model's own.
+    package var listsSampled = false
+
     /// Maximum bytes of a stop string.
     public static let maximumStopBytes = 4096
 

@@ -78,6 +78,7 @@ extension ModelThread {
         private var unsent: [Int32] = []
         private var unsentLogprobs: [TokenLogprob] = []
         private let topLogprobs: Int?
+        private let listsSampled: Bool
         private let stopTokens: Set<Int32>
         private let reportsProgress: Bool
         private let started = ContinuousClock.now
@@ -124,6 +125,7 @@ extension ModelThread {
             }
             stopFilter = StopFilter(request.options.stop)
             topLogprobs = request.options.topLogprobs
+            listsSampled = request.options.listsSampled
             stopTokens = request.options.stopTokens
             reportsProgress = request.options.reportsProgress
         }
@@ -414,7 +416,12 @@ extension ModelThread {
             guard let token = try nextToken(logits) else { return finish(.stop) }
             tokens.append(token)
             unsent.append(token)
-            if let topLogprobs { unsentLogprobs.append(TokenLogprob(of: token, in: logits, top: topLogprobs)) }
+            if let topLogprobs {
+                unsentLogprobs.append(
+                    listsSampled
+                        ? sampler.logprob(of: token, top: topLogprobs)
+                        : TokenLogprob(of: token, in: logits, top: topLogprobs))
+            }
             if tokenizer?.endOfGeneration.contains(token) == true || stopTokens.contains(token) { return finish(.stop) }
             let text = stopFilter.process(decoder?.decode(token) ?? "")
             if stopFilter.isStopped { return finish(.stop, text) }

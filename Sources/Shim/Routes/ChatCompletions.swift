@@ -27,14 +27,7 @@ struct ChatForm: AnswerForm {
         self.body = body
         tools = try OfferedTools(body)
         format = try body.generation.requestedFormat().map { ContentFormat($0) }
-        var rendering = ConversationRequest.Rendering()
-        rendering.variables = try TemplateObject(
-            templateArguments: body.chatTemplateKwargs, reasoningEffort: body.reasoningEffort)
-        rendering.ending = PromptEnding(
-            addGenerationPrompt: body.addGenerationPrompt, continueFinalMessage: body.continueFinalMessage)
-        rendering.template = try .requested(body.chatTemplate)
-        rendering.keepsReasoning = body.reasoningFormat == "none"
-        self.rendering = rendering
+        rendering = try .init(body)
     }
 
     var model: String? { body.model }
@@ -63,6 +56,19 @@ struct ChatForm: AnswerForm {
             AnswerIdentity(prefix: "chatcmpl-", id: lease.id, model: lease.model), choices: body.generation.choices,
             form: tools.form, tokenizer: body.logprobs == true ? lease.model.tokenizer : nil,
             includeUsage: body.streamOptions?.includeUsage == true)
+    }
+}
+
+extension ConversationRequest.Rendering {
+    /// The rendering that a validated chat asks for.
+    init(_ body: ChatCompletionRequest) throws(APIError) {
+        self.init()
+        variables = try TemplateObject(
+            templateArguments: body.chatTemplateKwargs, reasoningEffort: body.reasoningEffort)
+        ending = PromptEnding(
+            addGenerationPrompt: body.addGenerationPrompt, continueFinalMessage: body.continueFinalMessage)
+        template = try .requested(body.chatTemplate)
+        keepsReasoning = body.reasoningFormat == "none"
     }
 }
 

@@ -40,6 +40,7 @@ private struct LlamaForm: AnswerForm {
             body.generation, body.samplers, maximumTokens: body.samplers.maximumTokens, topLogprobs: probabilities,
             for: model)
         request.sampling.penaltiesCountPrompt = true
+        request.sampling.listsSampled = body.postSamplingProbs == true
         // In llama.cpp's API, -1 means a random seed.
         if body.seed?.value == -1 { request.sampling.seed = nil }
         request.reportsUsage = true
@@ -50,7 +51,8 @@ private struct LlamaForm: AnswerForm {
         LlamaEncoder(
             model: lease.id, prompts: conversation.prompts,
             tokenizer: probabilities == nil ? nil : try lease.model.tokenizer,
-            returnsTokens: body.returnTokens == true, fields: body.responseFields ?? [],
+            listsSampled: body.postSamplingProbs == true, returnsTokens: body.returnTokens == true,
+            fields: body.responseFields ?? [],
             timesTokens: body.timingsPerToken == true,
             settings: settings(lease.model.settled(conversation.options)))
     }
@@ -138,6 +140,8 @@ private struct LlamaEncoder: AnswerEncoder {
     let prompts: [TextPrompt]
     /// `nil` unless the client asked for probabilities.
     let tokenizer: TextTokenizer?
+    /// Whether the probabilities are those after sampling.
+    let listsSampled: Bool
     let returnsTokens: Bool
     /// Paths of the fields to return; empty: all.
     let fields: [String]
@@ -147,12 +151,13 @@ private struct LlamaEncoder: AnswerEncoder {
     private var hasNewLine: Set<Int> = []
 
     init(
-        model: String, prompts: [TextPrompt], tokenizer: TextTokenizer?, returnsTokens: Bool, fields: [String],
-        timesTokens: Bool, settings: [String: JSONValue]
+        model: String, prompts: [TextPrompt], tokenizer: TextTokenizer?, listsSampled: Bool, returnsTokens: Bool,
+        fields: [String], timesTokens: Bool, settings: [String: JSONValue]
     ) {
         self.model = model
         self.prompts = prompts
         self.tokenizer = tokenizer
+        self.listsSampled = listsSampled
         self.returnsTokens = returnsTokens
         self.fields = fields
         self.timesTokens = timesTokens
@@ -229,11 +234,11 @@ private struct LlamaEncoder: AnswerEncoder {
     private func probabilities(_ tokens: [ListedToken], _ tokenizer: TextTokenizer) -> [LlamaCompletion.Probability] {
         zip(tokens, ChatLogprobs(tokens, tokenizer).content).map { listed, described in
             let top = zip(listed.top, described.topLogprobs).map { alternative, described in
-                LlamaCompletion.Probability(id: alternative.token, described, topLogprobs: nil)
+                LlamaCompletion.Probability(id: alternative.token, described, top: nil, isSampled: listsSampled)
             }
             let token = ChatLogprobs.Alternative(
                 token: described.token, logprob: described.logprob, bytes: described.bytes)
-            return LlamaCompletion.Probability(id: listed.id, token, topLogprobs: top)
+            return LlamaCompletion.Probability(id: listed.id, token, top: top, isSampled: listsSampled)
         }
     }
 }

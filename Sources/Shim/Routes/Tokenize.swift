@@ -35,19 +35,14 @@ import Wire
     return try .json(["content": try model.tokenizer.decode(tokens, includingControl: true)])
 }
 
-/// `POST /apply-template`
+/// `POST /apply-template`: the prompt of a chat, without the beginning of a call that `tool_choice` forces.
 @Sendable func applyTemplate(_ context: RequestContext, _ services: Services) async throws -> Response {
-    let body = try JSON.decode(ApplyTemplateRequest.self, from: context.request.body).validated()
+    let body = try JSON.decode(ChatCompletionRequest.self, from: context.request.body).validated()
     let model = try await services.lease(body.model, for: context, takesAdapters: true).model
-    var rendering = ConversationRequest.Rendering()
-    rendering.variables = try TemplateObject(
-        templateArguments: body.chatTemplateKwargs, reasoningEffort: body.reasoningEffort)
-    rendering.ending = PromptEnding(
-        addGenerationPrompt: body.addGenerationPrompt, continueFinalMessage: body.continueFinalMessage)
-    rendering.template = try .requested(body.chatTemplate)
-    let prompt = try await preparing(context) { [rendering] in
-        try model.rendered(body.messages.map { ChatMessage($0) }, rendering)
-    }
+    var request = ConversationRequest(.messages(body.messages.map { ChatMessage($0) }))
+    request.tools = try OfferedTools(body).offer
+    request.rendering = try .init(body)
+    let prompt = try await preparing(context) { [request] in try model.rendered(request, isQuoted: false) }
     return try .json(["prompt": prompt])
 }
 

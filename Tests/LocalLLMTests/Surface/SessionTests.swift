@@ -121,7 +121,7 @@ import Testing
         let model = try tinyModel()
         let local = try await model.host.model()
         let prompt = ConversationPrompt(
-            text: "", beginning: "", prompt: ModelPrompt(tokens: [1]),
+            text: "", beginning: "", prompt: ModelPrompt(tokens: [1]), markup: ChatMarkup(Dialect()),
             parser: AnswerParser(Dialect(), tools: [], after: ""), begun: [])
         var text = AnswerText(try local.answerDecoder, after: prompt)
         var shown: [String] = []

@@ -46,9 +46,9 @@ extension ConversationModel {
         _ request: ConversationRequest, _ prompt: ConversationPrompt, _ guardrail: (any Guardrail)?
     ) throws -> Conversation {
         var options = request.sampling
-        options.shownTokens = markerTokens
+        options.shownTokens = prompt.markup.markerTokens
         options.thoughtLimit = request.maximumThoughts.flatMap {
-            SamplingOptions.ThoughtLimit(tokens: $0, dialect, after: prompt.text + prompt.beginning)
+            SamplingOptions.ThoughtLimit(tokens: $0, prompt.markup.dialect, after: prompt.text + prompt.beginning)
         }
         var warnings: [String] = []
         options.constraint = try constraint(for: request, after: prompt) { warnings.append($0) }
@@ -56,7 +56,7 @@ extension ConversationModel {
             let tokens = try tokenizer.encode(prediction, addSpecial: false, parseSpecial: false)
             options.expectedTokens = Array(tokens.prefix(contextSize))
         }
-        let list = try options.topLogprobs.map { _ in TokenList(try tokenizer, showing: markerTokens) }
+        let list = try options.topLogprobs.map { _ in TokenList(try tokenizer, showing: prompt.markup.markerTokens) }
         return begin(
             request, [.init(text: prompt.text, tokens: prompt.tokens)], [prompt.prompt], options, warnings
         ) { _, index in

@@ -8,7 +8,7 @@ extension ConversationModel {
     /// - Throws: `ContentFormatError`, which names the keyword with its path in the schema.
     func constraint(_ format: ContentFormat?, warn: (String) -> Void) throws -> GenerationConstraint? {
         try format.map { format in
-            var constraint = GenerationConstraint(try compiled(format, warn))
+            var constraint = GenerationConstraint(try compiled(format, markup(of: nil), warn))
             constraint.name = format.name
             return constraint
         }
@@ -18,18 +18,20 @@ extension ConversationModel {
     func constraint(
         for request: ConversationRequest, after prompt: ConversationPrompt, warn: (String) -> Void
     ) throws -> GenerationConstraint? {
-        let (format, tools) = (request.format, request.tools)
-        var answer = AnswerShape(dialect)
-        answer.content = try format.map { try compiled($0, warn) }
+        let (format, tools, markup) = (request.format, request.tools, prompt.markup)
+        var answer = AnswerShape(markup.dialect)
+        answer.content = try format.map { try compiled($0, markup, warn) }
         if tools.areCallable {
             answer.tools = tools.callable
             answer.allowsSeveralCalls = tools.allowsSeveralCalls
         }
         do {
-            let shape = try answer.shape(after: prompt.text, beginning: prompt.beginning) { try constraint($0) }
+            let shape = try answer.shape(after: prompt.text, beginning: prompt.beginning) {
+                try constraint($0, in: markup)
+            }
             for error in answer.unenforced { warn("\(tools.fields[error.tool] ?? "tools"): \(error.reason)") }
             return try shape.map {
-                var constraint = GenerationConstraint(try constraint($0))
+                var constraint = GenerationConstraint(try constraint($0, in: markup))
                 constraint.name = format?.name ?? "tools"
                 return constraint
             }
@@ -38,9 +40,11 @@ extension ConversationModel {
         }
     }
 
-    private func compiled(_ format: ContentFormat, _ warn: (String) -> Void) throws -> Constraint {
+    private func compiled(
+        _ format: ContentFormat, _ markup: ChatMarkup, _ warn: (String) -> Void
+    ) throws -> Constraint {
         do {
-            let constraint = try constraint(format.source)
+            let constraint = try constraint(format.source, in: markup)
             for reason in constraint.unenforced { warn("\(format.name): \(reason)") }
             guard constraint.isSatisfiable else {
                 throw ContentFormatError(field: format.name, reason: "no text satisfies it")

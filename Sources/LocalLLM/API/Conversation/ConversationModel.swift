@@ -1,5 +1,4 @@
 package import Constraint
-package import Dialects
 package import Template
 package import Tokenizer
 
@@ -7,26 +6,26 @@ package import Tokenizer
 package protocol ConversationModel: Sendable {
     var contextSize: Int { get }
     var tokenizer: TextTokenizer { get throws(LocalModelError) }
-    /// The tokens as constraints need them.
-    var vocabulary: TokenVocabulary { get throws(LocalModelError) }
-    /// The markup in which the model writes reasoning and tool calls.
-    var dialect: Dialect { get }
-    /// Control tokens that are part of the dialect's markers.
-    var markerTokens: Set<Int32> { get }
 
+    /// How answers are written.
+    ///
+    /// - Parameter template: The template of a request; `nil`: the model's own.
+    func markup(of template: ChatTemplate?) -> ChatMarkup
+    /// The tokens as constraints on answers in a markup need them.
+    func vocabulary(in markup: ChatMarkup) throws(LocalModelError) -> TokenVocabulary
+    func constraint(_ source: Constraint.Source, in markup: ChatMarkup) throws -> Constraint
+    func constraint(_ shape: ConstraintGraph.Shape, in markup: ChatMarkup) throws -> ConstraintGraph
     func render(
         _ messages: [ChatMessage], variables: TemplateObject, ending: PromptEnding, template: ChatTemplate?
     ) throws(LocalModelError) -> String
     func read(_ messages: [ChatMessage], cacheSalt: String?) async throws -> [ModelImage]
     func prompt(ofQuoted rendered: String, images: [ModelImage]) throws(LocalModelError) -> ModelPrompt
-    func constraint(_ source: Constraint.Source) throws -> Constraint
-    func constraint(_ shape: ConstraintGraph.Shape) throws -> ConstraintGraph
     func generate(_ prompt: ModelPrompt, options: SamplingOptions, group: GenerationGroup?) -> Generation
     func logprobs(of tokens: [Int32], top: Int) async throws -> [TokenLogprob]
 }
 
 extension LocalModel: ConversationModel {
-    package var vocabulary: TokenVocabulary {
-        get throws(LocalModelError) { constraints.vocabulary(of: try tokenizer) }
+    package func vocabulary(in markup: ChatMarkup) throws(LocalModelError) -> TokenVocabulary {
+        constraints.vocabulary(of: try tokenizer, markers: markup.markerTokens)
     }
 }

@@ -9,6 +9,8 @@ package struct ConversationPrompt: Sendable {
     package let text: String
     package let beginning: String
     package let prompt: ModelPrompt
+    /// How the template's answers are written.
+    let markup: ChatMarkup
     /// Separates reasoning, content and calls; has already read `beginning`.
     let parser: AnswerParser
     /// The parsed `beginning`.
@@ -26,42 +28,40 @@ extension ConversationModel {
     func prompt(
         for request: ConversationRequest, images: [ModelImage]
     ) throws(LocalModelError) -> ConversationPrompt {
-        let (tools, rendering) = (request.tools, request.rendering)
-        let text = try rendered(request.messages, tools, rendering)
-        var notation = dialect
-        if rendering.keepsReasoning { (notation.thoughts.open, notation.thoughts.close) = ("", "") }
+        let tools = request.tools
+        let markup = markup(of: request.rendering.template)
+        let text = try rendered(request, isQuoted: true)
+        var notation = markup.dialect
+        if request.rendering.keepsReasoning { (notation.thoughts.open, notation.thoughts.close) = ("", "") }
         var parser = AnswerParser(
             notation, tools: tools.areCallable ? tools.declared : [], after: text,
             readsBareCalls: tools.readsBareCalls && request.format == nil)
-        let beginning = try healed(tools.forcedBeginning(dialect, after: text), after: text)
+        let beginning = try healed(tools.forcedBeginning(markup.dialect, after: text), after: text, markup)
         let begun = parser.read(beginning)
         return ConversationPrompt(
             text: text, beginning: beginning, prompt: try prompt(ofQuoted: text + beginning, images: images),
-            parser: parser, begun: begun)
+            markup: markup, parser: parser, begun: begun)
     }
 
-    /// Renders the messages with the tools' definitions, in another form if the template refuses them.
-    private func rendered(
-        _ messages: [ChatMessage], _ tools: ToolOffer, _ rendering: ConversationRequest.Rendering
-    ) throws(LocalModelError) -> String {
-        let tokenizer = try tokenizer
-        var rendering = rendering
+    /// Renders a conversation with the definitions of its tools, in another form if the template refuses it.
+    ///
+    /// - Parameter isQuoted: Whether control tokens in the texts are quoted.
+    package func rendered(_ request: ConversationRequest, isQuoted: Bool) throws(LocalModelError) -> String {
+        let tokenizer = isQuoted ? try tokenizer : nil
+        let (tools, rendering) = (request.tools, request.rendering)
+        let dialect = markup(of: rendering.template).dialect
         let prepared = LocalModel.preparing(
-            messages, tools: tools.choice == .none ? [] : tools.definitions, for: dialect, quote: tokenizer.quote)
-        if dialect.isHarmony, case .string(let effort)? = rendering.variables["reasoning_effort"] {
+            request.messages, tools: tools.choice == .none ? [] : tools.definitions, for: dialect
+        ) { tokenizer?.quote($0) ?? $0 }
+        var variables = rendering.variables
+        if dialect.isHarmony, case .string(let effort)? = variables["reasoning_effort"] {
             // The model was trained on low, medium and high.
             let known = ["none": "low", "minimal": "low", "xhigh": "high"]
-            rendering.variables["reasoning_effort"] = .string(known[effort] ?? effort)
+            variables["reasoning_effort"] = .string(known[effort] ?? effort)
         }
-        for (key, value) in prepared.variables.entries { rendering.variables[key] = value }
-        return try rendered(prepared.messages.map { $0.quoted(for: tokenizer) }, rendering)
-    }
-
-    /// Renders messages as they are, in another form if the template refuses them.
-    package func rendered(
-        _ messages: [ChatMessage], _ rendering: ConversationRequest.Rendering
-    ) throws(LocalModelError) -> String {
-        try LocalModel.rendering(messages, rendering.variables, ending: rendering.ending) {
+        for (key, value) in prepared.variables.entries { variables[key] = value }
+        let messages = tokenizer.map { tokenizer in prepared.messages.map { $0.quoted(for: tokenizer) } }
+        return try LocalModel.rendering(messages ?? prepared.messages, variables, ending: rendering.ending) {
             (messages, variables) throws(LocalModelError) in
             try render(messages, variables: variables, ending: rendering.ending, template: rendering.template)
         }
@@ -70,16 +70,19 @@ extension ConversationModel {
     /// The forced beginning of an answer without the tokens at its end that could merge with the text that follows: the
     /// model writes them, as its constraint prescribes. The first token of the call always stays: it tells that the answer
     /// is a call.
-    package func healed(_ beginning: String, after prompt: String) throws(LocalModelError) -> String {
+    package func healed(
+        _ beginning: String, after prompt: String, _ markup: ChatMarkup
+    ) throws(LocalModelError) -> String {
         guard !beginning.isEmpty else { return beginning }
         let tokenizer = try tokenizer
         let bytes = Array(beginning.utf8)
-        let border = try vocabulary.firstCrossing(of: bytes)
+        let border = try vocabulary(in: markup).firstCrossing(of: bytes)
         var end = bytes.count
         for token in tokenizer.encode(bytes: bytes, addSpecial: false, parseSpecial: true).reversed() where end > border
         {
             end -= tokenizer.bytes(of: token, includingControl: true).count
         }
+        let dialect = markup.dialect
         let thoughts = dialect.isHarmony ? 0 : dialect.closing(after: prompt).utf8.count
         guard end > thoughts, let kept = String(beginning.utf8.prefix(end)) else { return beginning }
         return kept

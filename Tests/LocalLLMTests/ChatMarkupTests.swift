@@ -1,0 +1,89 @@
+import Constraint
+import Dialects
+import Template
+import TestSupport
+import Testing
+
+@testable import LocalLLM
+
+@Suite struct ChatMarkupTests {
+    private static let thinking = """
+        {%- for m in messages -%}{{- m.role + ': ' -}}
+        {%- if m.reasoning_content -%}{{- '<reason>' + m.reasoning_content + '</reason>' -}}{%- endif -%}
+        {{- m.content + '\\n' -}}{%- endfor -%}
+        """
+
+    @Test func `a template in a request has a markup of its own`() async throws {
+        let directory = try TemporaryDirectory()
+        let model = try await LocalModel.load(from: TinyModel().write(in: directory))
+        #expect(model.markup(of: nil) == model.markup)
+        let other = model.markup(of: try ChatTemplate(Self.thinking))
+        #expect(other.dialect.thoughts.open == "<reason>")
+        #expect(other.dialect != model.dialect)
+    }
+
+    @Test func `the markup of a template is derived once, and the last templates are kept`() throws {
+        let cache = MarkupCache()
+        var derived = 0
+        func ask(_ source: String) throws -> ChatMarkup {
+            let template = try ChatTemplate(source)
+            return cache.markup(of: template) { template in
+                derived += 1
+                return ChatMarkup(Dialect(template: template))
+            }
+        }
+        #expect(try ask(Self.thinking) == ask(Self.thinking))
+        #expect(derived == 1)
+        for number in 0..<40 {
+            _ = try ask("\(number)")
+            _ = try ask(Self.thinking)
+        }
+        #expect(derived == 41)
+        #expect(cache.count == MarkupCache.capacity)
+    }
+
+    @Test func `a cancelled request leaves no markup behind`() async throws {
+        let cache = MarkupCache()
+        let template = try ChatTemplate(Self.thinking)
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return cache.markup(of: template) { ChatMarkup(Dialect(template: $0)) }
+        }
+        _ = await task.value
+        #expect(cache.count == 0)
+    }
+
+    /// Deriving renders the template about twenty times; each rendering is bounded, and so is the work on its text.
+    @Test(
+        .timeLimit(.minutes(1)),
+        arguments: [
+            "{% for i in range(100000) %}<a>{% endfor %}{{ messages | tojson }}{{ tools | tojson }}",
+            "{{ messages | tojson }}{% for i in range(100000) %}<|a|>{% endfor %}",
+            "{% for i in range(100000) %} {% endfor %}{{ messages | tojson }}{% for i in range(100000) %}\n{% endfor %}",
+            "{% for m in messages %}{% for i in range(20000) %}<x{{ m.content }}{{ m.tool_calls }}>{% endfor %}{% endfor %}",
+            "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}",
+            "{{ 'ab' * 400000 }}{{ messages | tojson }}{{ '<' * 400000 }}",
+            "{{ messages | tojson * 2000 }}",
+        ])
+    func `templates that print much have a markup soon`(source: String) throws {
+        let start = ContinuousClock.now
+        let dialect = Dialect(template: try ChatTemplate(source))
+        #expect(dialect.markers.reduce(0) { $0 + $1.utf8.count } < 1 << 20)
+        print("derived in", ContinuousClock.now - start, dialect.markers.map(\.utf8.count), source.prefix(60))
+    }
+
+    @Test func `constraints of another markup have a vocabulary of their own, and few are kept`() throws {
+        let directory = try TemporaryDirectory()
+        let tokenizer = try LocalModel.tokenizer(of: TinyModel().write(in: directory))
+        let store = ConstraintStore()
+        let first = try store.constraint(.regex("a+"), tokenizer, markers: [])
+        let other = try store.constraint(.regex("a+"), tokenizer, markers: [1])
+        #expect(first.vocabulary !== other.vocabulary)
+        #expect(try store.constraint(.regex("a+"), tokenizer, markers: []) === first)
+        for marker in Int32(2)..<12 { _ = store.vocabulary(of: tokenizer, markers: [marker]) }
+        // Evicted, but still in use.
+        #expect(store.isOurs(other.vocabulary))
+        let new = try store.constraint(.regex("a+"), tokenizer, markers: [1])
+        #expect(new.vocabulary !== other.vocabulary)
+    }
+}
