@@ -130,6 +130,28 @@ import Wire
         #expect(isRefused(try await fixture.send("/chatgpt", chat, early)))
     }
 
+    @Test func `a clock that is ahead for a while locks nobody out, and forgets no signature`() async throws {
+        let directory = try TemporaryDirectory()
+        let file = directory.url.appending(path: "state").path
+        let first = try ClientFixture(stateFile: file)
+        let signed = first.partnerSigned("/chatgpt", chat)
+        #expect(try await first.send("/chatgpt", chat, signed).status == 200)
+
+        func checks(_ fixture: ClientFixture) async throws {
+            let inTime = fixture.partnerSigned("/chatgpt", chat, skew: 1 - 86_400)
+            #expect(isRefused(try await fixture.send("/chatgpt", chat, inTime)))
+            fixture.clock.now -= 86_400 - 2
+            #expect(isRefused(try await fixture.send("/chatgpt", chat, signed)))
+            let next = fixture.partnerSigned("/chatgpt", chat)
+            #expect(try await fixture.send("/chatgpt", chat, next).status == 200)
+        }
+        first.clock.now += 86_400
+        try await checks(first)
+        let second = try ClientFixture(stateFile: file, clock: TestClock(first.clock.now + 86_400))
+        try await checks(second)
+        withExtendedLifetime(directory) {}
+    }
+
     @Test func `of equal requests at once exactly one wins`() async throws {
         let fixture = try ClientFixture()
         let token = try await fixture.session()

@@ -27,7 +27,7 @@ struct ClientFixture: Sendable {
         "PARTNER_SECRET": "partner-secret",
     ]
 
-    let clock = TestClock()
+    let clock: TestClock
     let access: ClientAccess
     let door: FrontDoor
 
@@ -36,9 +36,9 @@ struct ClientFixture: Sendable {
     ///   - stateFile: Where sessions and signatures are kept.
     init(
         app: String = "", product: String = "", endpoints: String = "", stateFile: String? = nil, keys: APIKeys? = nil,
-        engine: ScriptedLanguageModel = ScriptedLanguageModel()
+        engine: ScriptedLanguageModel = ScriptedLanguageModel(), clock: TestClock = TestClock()
     ) throws {
-        let clock = clock
+        self.clock = clock
         access = try ClientAccess(
             Self.configuration(app: app, product: product, endpoints: endpoints, stateFile: stateFile)
         ) { clock.now }

@@ -59,13 +59,18 @@ struct ClientMemory: Sendable {
 
     init(file: String?, now: Int) throws {
         guard let file else { return }
-        for record in try Journal<Record>.read(file) {
+        let found = try Journal<Record>.read(file)
+        // A clock that is ahead while the server starts must not make all later timestamps too old: when the newest signature
+        // came, it was at most `window` earlier than that says.
+        let newest = max(found.lazy.compactMap(\.time).max() ?? 0, SeenSignatures.window)
+        let knownNow = min(now, newest - SeenSignatures.window)
+        for record in found {
             if let session = record.session {
                 keep(session, now: now)
             } else if let mark = record.seen, let time = record.time,
                 let signer = record.by ?? record.signer.map({ Signer($0) })
             {
-                _ = remember(mark, of: signer, time: time, now: now)
+                _ = remember(mark, of: signer, time: time, now: knownNow)
             }
         }
         journal = try Journal(file, records)
