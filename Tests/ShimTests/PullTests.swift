@@ -131,6 +131,24 @@ import Wire
         }
     }
 
+    /// The part may be there before its tag, whose file may be damaged as well.
+    @Test func `a download that was killed at any byte is completed`() async throws {
+        let host = FileHost(model, at: "/m.gguf")
+        try await host.run { url in
+            let counts = [0, 1, 3, 4, 24, 100, 4096, 65_536, model.count / 2, model.count - 1, model.count]
+            for count in counts {
+                for etag in [#""v1""#, nil, "", #""v"#, #""v1""# + "\r\nA: b"] {
+                    _ = try directory.write(Array(model.prefix(count)), as: "m.gguf.part")
+                    if let etag { _ = try directory.write(Array(etag.utf8), as: "m.gguf.part.etag") }
+                    try await pull("\(url)/m.gguf")
+                    #expect(names == ["m.gguf"], "\(count) \(etag ?? "no tag")")
+                    #expect(contents("m.gguf") == model)
+                    #expect(try removeModel("m", in: directory.url) == ["m.gguf"])
+                }
+            }
+        }
+    }
+
     @Test func `a server that leads on without end is given up`() async throws {
         let server = try await Server.start(.init(host: "127.0.0.1", port: 0)) { _ in
             Response(status: 302, headers: ["Location": "/m.gguf"])

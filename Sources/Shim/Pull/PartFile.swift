@@ -31,8 +31,13 @@ final class PartFile {
 
     deinit { close(descriptor) }
 
-    /// Entity tag of the version that the bytes belong to; without it they cannot be resumed.
-    var etag: String? { try? String(contentsOf: etagFile, encoding: .utf8) }
+    /// Entity tag of the version that the bytes belong to; without it, or if it is damaged, they cannot be resumed.
+    var etag: String? {
+        guard let text = try? String(contentsOf: etagFile, encoding: .utf8), text.hasPrefix("\""), text.hasSuffix("\""),
+            text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f })
+        else { return nil }
+        return text
+    }
 
     /// SHA-256 of the bytes so far, 64 hexadecimal digits.
     var sha256: String { hash.hexadecimal }
