@@ -13,17 +13,22 @@ import Testing
         let thread: ModelThread
         let work = ToyWork()
 
-        /// - Parameter seed: Of the drafting network's weights; 14: the model's own.
-        init(_ layers: [LayerState], drafting: [LayerState]? = nil, seed: UInt64 = 14) {
+        /// - Parameters:
+        ///   - seed: Of the drafting network's weights; 14: the model's own.
+        ///   - isTight: Whether several answers outgrow the memory together, so that some are preempted.
+        init(_ layers: [LayerState], drafting: [LayerState]? = nil, seed: UInt64 = 14, isTight: Bool = false) {
             let network = SlowNetwork(ToyNetwork(layers, counting: work, sharpness: 8), seconds: 0.002)
             let drafter = drafting.map {
                 Drafter(
                     ToyNetwork($0, seed: seed, sharpness: 8), vocabularySize: network.vocabularySize,
                     statesWidth: nil)
             }
+            let bytes =
+                isTight
+                ? 4 * (network.stateShape.bytes(tokens: 60) + (drafter?.shape.bytes(tokens: 60) ?? 0)) : 1 << 24
             thread = ModelThread(
                 network: network, compute: Compute(kernels: .best, threads: 1), tokenizer: nil, drafter: drafter,
-                cacheBytes: 1 << 24, spareBytes: { 1 << 24 }, queueLimit: 64)
+                cacheBytes: bytes, spareBytes: { bytes }, queueLimit: 64)
         }
 
         deinit { thread.stop() }
@@ -126,6 +131,19 @@ import Testing
             accepted += answer.usage?.acceptedTokens ?? 0
         }
         #expect(accepted > 0)
+    }
+
+    @Test(arguments: ToyLayers.all)
+    func `seeded answers that are drafted and preempted stay what they are alone`(toy: ToyLayers) async throws {
+        let prompts = (2..<7).map { Self.tokens(100, seed: $0) }
+        let (plain, tight) = (Toy(toy.layers), Toy(toy.layers, drafting: toy.layers, isTight: true))
+        for options in [Self.greedy, Self.sampled] {
+            let generations = prompts.map { tight.submit($0, options) }
+            for (prompt, generation) in zip(prompts, generations) {
+                let answer = try await Self.collect(generation)
+                #expect(answer.tokens == (try await plain.answer(prompt, options)).tokens)
+            }
+        }
     }
 
     @Test func `rejected drafts never get into the prefix cache`() async throws {

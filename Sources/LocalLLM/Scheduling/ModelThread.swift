@@ -409,7 +409,9 @@ final class ModelThread: @unchecked Sendable {
     /// Continues the sequences that have sampled on side threads since.
     private func collectSampled() {
         leaving.removeAll { !$0.side.isBusy }
-        settle(takeSampled().map { (id: $0, hasSampled: true, outcome: $1) }, nil)
+        let outcomes = takeSampled()
+        guard !outcomes.isEmpty else { return }
+        settle(outcomes.map { (id: $0, hasSampled: true, outcome: $1) }, draftRoom(after: []))
     }
 
     private func takeSampled() -> [(Scheduler.ID, Result<Sequence.Outcome, LocalModelError>)] {
@@ -508,7 +510,8 @@ final class ModelThread: @unchecked Sendable {
         return outcomes
     }
 
-    /// The room of an answer for drafts in the step after that of `entries`; `nil` if a prompt needs the rows.
+    /// The room of an answer for drafts in the step after that of `entries`, whose sequences have not sampled yet; `nil` if a
+    /// prompt needs the rows.
     private func draftRoom(after entries: [Scheduler.Entry]) -> DraftRoom? {
         let answers = Set(entries.lazy.filter { $0.outputs > 0 }.map(\.id))
         let isPrefilling = sequences.contains {
