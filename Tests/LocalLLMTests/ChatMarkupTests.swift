@@ -66,16 +66,14 @@ import Testing
             "{{ messages | tojson * 2000 }}",
         ])
     func `templates that print much have a markup soon`(source: String) throws {
-        let start = ContinuousClock.now
         let dialect = Dialect(template: try ChatTemplate(source))
         #expect(dialect.markers.reduce(0) { $0 + $1.utf8.count } < 1 << 20)
-        print("derived in", ContinuousClock.now - start, dialect.markers.map(\.utf8.count), source.prefix(60))
     }
 
     @Test func `constraints of another markup have a vocabulary of their own, and few are kept`() throws {
         let directory = try TemporaryDirectory()
         let tokenizer = try LocalModel.tokenizer(of: TinyModel().write(in: directory))
-        let store = ConstraintStore()
+        let store = ConstraintStore(own: [])
         let first = try store.constraint(.regex("a+"), tokenizer, markers: [])
         let other = try store.constraint(.regex("a+"), tokenizer, markers: [1])
         #expect(first.vocabulary !== other.vocabulary)
@@ -83,6 +81,8 @@ import Testing
         for marker in Int32(2)..<12 { _ = store.vocabulary(of: tokenizer, markers: [marker]) }
         // Evicted, but still in use.
         #expect(store.isOurs(other.vocabulary))
+        // The model's own vocabulary is kept, with its constraints.
+        #expect(try store.constraint(.regex("a+"), tokenizer, markers: []) === first)
         let new = try store.constraint(.regex("a+"), tokenizer, markers: [1])
         #expect(new.vocabulary !== other.vocabulary)
     }

@@ -151,6 +151,7 @@ public final class LocalModel: Sendable {
             } ?? loaded.drafter.map { _ in "multi-token prediction" }
         self.format = format
         markup = format.markup()
+        constraints = ConstraintStore(own: markup.markerTokens)
         defaults = try Sampler.Chain(recommendedBy: file)
         thread = ModelThread(
             network: network, compute: compute, tokenizer: try? format.tokenizer.get(), drafter: loaded.drafter,
@@ -202,7 +203,7 @@ public final class LocalModel: Sendable {
         Generation.catching { () throws(LocalModelError) in try submit(ModelPrompt(tokens: tokens), options, group) }
     }
 
-    let constraints = ConstraintStore()
+    let constraints: ConstraintStore
     /// How answers to prompts of the model's own template are written.
     package let markup: ChatMarkup
     let markups = MarkupCache()

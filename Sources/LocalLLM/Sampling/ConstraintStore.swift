@@ -43,6 +43,10 @@ final class ConstraintStore: Sendable {
     static let countInterval = 32
 
     private let contents = Mutex(Contents())
+    private let own: Set<Int32>
+
+    /// - Parameter own: Control tokens of the model's own markup, whose vocabulary is never evicted.
+    init(own: Set<Int32>) { self.own = own }
 
     /// - Parameter markers: Control tokens that count as their text.
     func constraint(
@@ -77,16 +81,20 @@ final class ConstraintStore: Sendable {
                 return known.vocabulary
             }
             let new = TokenVocabulary(tokenizer, spoken: markers)
-            contents.add(new, markers)
+            contents.add(new, markers, sparing: own)
             return new
         }
     }
 }
 
 extension ConstraintStore.Contents {
-    fileprivate mutating func add(_ vocabulary: TokenVocabulary, _ markers: Set<Int32>) {
-        if vocabularies.count == ConstraintStore.vocabularies {
-            let evicted = vocabularies.removeFirst().markers
+    fileprivate mutating func add(
+        _ vocabulary: TokenVocabulary, _ markers: Set<Int32>, sparing own: Set<Int32>
+    ) {
+        if vocabularies.count == ConstraintStore.vocabularies,
+            let index = vocabularies.firstIndex(where: { $0.markers != own })
+        {
+            let evicted = vocabularies.remove(at: index).markers
             for key in compiled.keys where key.markers == evicted { compiled[key] = nil }
         }
         vocabularies.append((markers, vocabulary))
