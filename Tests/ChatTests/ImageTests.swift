@@ -62,7 +62,7 @@ import Testing
         #expect(blind.code == 2 && blind.complaints.contains("--mmproj"))
         let wrong = try await chat("--mmproj", eyes, input: "/image \(model)\n/image \(image)x\n")
         #expect(wrong.code == 1 && wrong.text == "")
-        #expect(wrong.complaints.contains("not a PNG, JPEG or WebP") && wrong.complaints.contains("No such file"))
+        #expect(wrong.complaints.contains("not a PNG, JPEG, WebP or GIF") && wrong.complaints.contains("No such file"))
     }
 
     @Test func `images are stored with the conversation, saved and loaded`() async throws {

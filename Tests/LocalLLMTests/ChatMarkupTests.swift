@@ -10,7 +10,7 @@ import Testing
     private static let thinking = """
         {%- for m in messages -%}{{- m.role + ': ' -}}
         {%- if m.reasoning_content -%}{{- '<reason>' + m.reasoning_content + '</reason>' -}}{%- endif -%}
-        {{- m.content + '\\n' -}}{%- endfor -%}
+        {{- m.content + '\\n' -}}{%- endfor -%}{%- if add_generation_prompt -%}{{- 'assistant: ' -}}{%- endif -%}
         """
 
     @Test func `a template in a request has a markup of its own`() async throws {

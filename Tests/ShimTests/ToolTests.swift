@@ -63,7 +63,7 @@ let toolDialect: Dialect = {
             {{- m.content -}}
             {%- for c in m.tool_calls or [] -%}{{- '[[CALL]]{"name": "' + c.function.name + '", "arguments": ' + \
             c.function.arguments | tojson + '}[[END]]' -}}{%- endfor -%}{{- '\\n' -}}
-            {%- endfor -%}
+            {%- endfor -%}{%- if add_generation_prompt -%}{{- 'assistant: ' -}}{%- endif -%}
             """
         let quoted = try #require(String(data: JSONEncoder().encode(template), encoding: .utf8))
         let text = #"<reason>Hm</reason>[[CALL]]{"name": "weather", "arguments": {"city": "York"}}[[END]]"#

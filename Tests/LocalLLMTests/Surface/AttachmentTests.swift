@@ -81,7 +81,7 @@ import Testing
         let error = await #expect(throws: LanguageModelSession.GenerationError.self) {
             try await answer(LanguageModelSession(model: model), Data("GIF89a".utf8))
         }
-        #expect("\(try #require(error))".contains("not a PNG, JPEG or WebP"))
+        #expect("\(try #require(error))".contains("not a PNG, JPEG, WebP or GIF"))
     }
 
     @Test func `an image's tokens are counted`() async throws {
