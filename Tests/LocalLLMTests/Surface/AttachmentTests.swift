@@ -79,7 +79,7 @@ import Testing
 
     @Test func `what is no image is refused`() async throws {
         let error = await #expect(throws: LanguageModelSession.GenerationError.self) {
-            try await answer(LanguageModelSession(model: model), Data("GIF89a".utf8))
+            try await answer(LanguageModelSession(model: model), Data("BM89a".utf8))
         }
         #expect("\(try #require(error))".contains("not a PNG, JPEG, WebP or GIF"))
     }
