@@ -39,7 +39,7 @@ public struct ChatMessage: Sendable, Equatable, Codable {
     public var toolCalls: [ToolCall]?
     /// ID of the call that this result answers.
     public var toolCallID: String?
-    /// PNG, JPEG or WebP files, one for each `imagePlaceholder` in `content`, in order. Without files, `imagePlaceholder` is plain text.
+    /// PNG, JPEG, WebP or GIF files, one for each `imagePlaceholder` in `content`, in order. Without files, `imagePlaceholder` is plain text.
     public var images: [Data]?
 
     /// Marks the place of an image in `content`: U+FFFC, Unicode's object replacement character.

@@ -28,10 +28,10 @@ public struct Attachment<Content: AttachmentContent>: Sendable {
 }
 
 extension Attachment where Content == ImageAttachmentContent {
-    /// - Parameter imageURL: A PNG, JPEG or WebP file. It is read when the prompt is answered.
+    /// - Parameter imageURL: A PNG, JPEG, WebP or GIF file. It is read when the prompt is answered.
     public init(imageURL: URL) { content = Content(image: .init(imageURL: imageURL)) }
 
-    /// - Parameter imageData: The contents of a PNG, JPEG or WebP file.
+    /// - Parameter imageData: The contents of a PNG, JPEG, WebP or GIF file.
     public init(imageData: Data) { content = Content(image: .init(data: imageData)) }
 }
 
@@ -61,7 +61,7 @@ extension Transcript {
         case image(ImageAttachment)
     }
 
-    /// A PNG, JPEG or WebP file.
+    /// A PNG, JPEG, WebP or GIF file.
     public struct ImageAttachment: Sendable, Equatable {
         /// Where the image came from; `nil` for one that was never a file.
         public let url: URL?
