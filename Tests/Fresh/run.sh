@@ -13,12 +13,11 @@ set -euo pipefail
 suite=${1:?usage: Tests/Fresh/run.sh SUITE FOLDER [run|test]}
 root=${2:?usage: Tests/Fresh/run.sh SUITE FOLDER [run|test]}
 command=${3:-run}
-mirror=${MIRROR:-http://deb.debian.org/debian}
 [[ $command == run || $command == test ]] || { echo "error: unknown command '$command': run or test" >&2; exit 2; }
 [[ ! -e $root ]] || { echo "error: '$root' exists: a fresh system needs a new folder" >&2; exit 2; }
 
 clone=$(git -C "$(dirname "${BASH_SOURCE[0]}")" rev-parse --show-toplevel)
-debootstrap --variant=minbase --include=ca-certificates,make,curl "$suite" "$root" "$mirror" >"$root.log" \
+debootstrap --variant=minbase --include=ca-certificates,make,curl "$suite" "$root" ${MIRROR:+"$MIRROR"} >"$root.log" \
     || { tail "$root.log" >&2; exit 1; }
 cp /etc/resolv.conf /etc/hosts "$root/etc/"
 [[ -z ${APT:-} ]] || cp "$APT" "$root/etc/apt/apt.conf.d/"
