@@ -128,7 +128,12 @@ final class ThreadPool: @unchecked Sendable {
         /// The range's start, and from bit 32 on its end.
         private let range = Atomic<UInt64>(0)
         /// Fills two cache lines, which processors fetch together.
-        private let padding: InlineArray<15, UInt64> = .init(repeating: 0)
+        private let padding:
+            (
+                UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64,
+                UInt64,
+                UInt64
+            ) = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
         func set(_ pieces: Range<Int>) {
             range.store(Self.word(pieces), ordering: .relaxed)

@@ -7,7 +7,7 @@ public struct ModelImage: Sendable {
     /// Token IDs of the image, negated.
     let ids: Range<Int>
     /// The encoder, which identifies the model. Weak, since the encoder's cache holds its images.
-    private weak let eyes: Eyes?
+    nonisolated(unsafe) private weak var eyes: Eyes?
 
     init(pieces: [ImageMarkers.Piece], rows: [ImageRows], firstID: Int, eyes: Eyes) {
         self.pieces = pieces

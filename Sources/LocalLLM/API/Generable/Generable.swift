@@ -21,6 +21,11 @@ extension Generable {
     }
 }
 
+#if compiler(<6.2)
+    /// What newer compilers require of types whose conformances cross actors.
+    public typealias SendableMetatype = Any
+#endif
+
 /// A type that can be created from generated content.
 public protocol ConvertibleFromGeneratedContent: SendableMetatype {
     /// - Throws: `LanguageModelSession.GenerationError.decodingFailure` if the content has another type.

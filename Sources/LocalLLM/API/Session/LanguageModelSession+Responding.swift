@@ -77,8 +77,11 @@ extension LanguageModelSession {
         options: GenerationOptions = .init(), isolation: isolated (any Actor)? = #isolation,
         @PromptBuilder prompt: () throws -> Prompt
     ) async throws -> Response<Content> {
-        try await respond(
-            to: try prompt(), generating: type, includeSchemaInPrompt: includeSchemaInPrompt, options: options)
+        let prompt = try prompt()
+        return try await Transferred {
+            try await respond(
+                to: prompt, generating: type, includeSchemaInPrompt: includeSchemaInPrompt, options: options)
+        }.value
     }
 
     /// Answers a prompt with a value of a type, and streams it.
@@ -182,4 +185,11 @@ extension Transcript.ResponseFormat {
         self.init(schema: schema)
         self.isInPrompt = isInPrompt
     }
+}
+
+/// A value that was made for its receiver alone, and so may cross to the receiver's actor.
+private struct Transferred<Value>: @unchecked Sendable {
+    let value: Value
+
+    init(_ make: () async throws -> Value) async rethrows { value = try await make() }
 }

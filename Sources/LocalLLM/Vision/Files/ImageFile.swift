@@ -97,7 +97,8 @@ extension RGBImage {
                 let alpha = UInt32(pixels[4 * pixel + 3])
                 for color in 0..<3 {
                     let value = UInt32(pixels[4 * pixel + color])
-                    output[3 * pixel + color] = UInt8((value * alpha + 255 * (255 - alpha) + 127) / 255)
+                    let blended: UInt32 = value * alpha + 255 * (255 - alpha)
+                    output[3 * pixel + color] = UInt8((blended + 127) / 255)
                 }
             }
             initialized = 3 * count
