@@ -15,9 +15,9 @@ final class Observed<Value: Sendable>: Observable, Sendable {
     }
 
     /// Observers are notified after the change and outside the lock, so they may read the value at once.
-    func update<Result>(_ change: (inout sending Value) -> sending Result) -> sending Result {
+    func update<Result: Sendable>(_ change: (inout Value) -> Result) -> Result {
         defer { registrar.withMutation(of: self, keyPath: \.value) {} }
-        return state.withLock(change)
+        return state.withLock { change(&$0) }
     }
 }
 
