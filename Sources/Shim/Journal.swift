@@ -54,8 +54,8 @@ struct Journal<Record: Codable & Sendable>: Sendable {
     }
 
     /// Opens a file for writing that only its owner can read.
-    private static func open(_ path: String, _ flags: Int32) throws -> FileHandle {
-        let descriptor = Platform.open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0o600)
+    private static func openPrivately(_ path: String, _ flags: Int32) throws -> FileHandle {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0o600)
         guard descriptor >= 0 else { throw JournalError(description: "\(path): \(String(cString: strerror(errno)))") }
         return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
     }
@@ -71,7 +71,7 @@ struct Journal<Record: Codable & Sendable>: Sendable {
         self.path = path
         let new = path + ".new"
         try? FileManager.default.removeItem(atPath: new)
-        output = try Self.open(new, O_EXCL)
+        output = try Self.openPrivately(new, O_EXCL)
         do {
             try Self.write(try records.flatMap(Self.line), to: output, path: new)
             guard rename(new, path) == 0 else {
