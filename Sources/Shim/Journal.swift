@@ -43,7 +43,7 @@ struct Journal<Record: Codable & Sendable>: Sendable {
                     "\(path): this is no state file: line 1 and all others are damaged. Move it away to start without.")
         }
         let aside = path + ".damaged"
-        let output = try open(aside, O_APPEND)
+        let output = try openPrivately(aside, O_APPEND)
         try write(damaged.flatMap { $0.line + [UInt8(ascii: "\n")] }, to: output, path: aside)
         Shim.complain(
             """
