@@ -92,6 +92,13 @@ let macroSettings: [SwiftSetting] = macroTargets.isEmpty ? [] : [.define("LOCALL
 // Checks of exclusive access would cost the walk over the vocabulary a third of its time.
 let constraint = common + [.unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))]
 
+// The Observation library of Swift 6.0 refers to a function that no library has; nothing calls it.
+#if compiler(<6.1)
+    let linking: [LinkerSetting] = [.unsafeFlags(["-Xlinker", "--allow-shlib-undefined"])]
+#else
+    let linking: [LinkerSetting] = []
+#endif
+
 let engine: [Target.Dependency] =
     [
         "Constraint", "Dialects", "Template", "Tokenizer", "KernelFormats", "KernelsPortable", "CIntrinsics",
@@ -125,7 +132,7 @@ let libraries: [Target] = [
         swiftSettings: constraint),
     .target(
         name: "LocalLLM",
-        dependencies: engine, swiftSettings: common + macroSettings),
+        dependencies: engine, swiftSettings: common + macroSettings, linkerSettings: linking),
     .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL", "Platform"], swiftSettings: common),
     .target(name: "Wire", dependencies: ["COpenSSL"], swiftSettings: common),
     .target(
