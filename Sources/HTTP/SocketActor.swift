@@ -41,7 +41,7 @@ extension SocketActor {
         if hasTimedOut { throw .timedOut }
     }
 
-    func waitUntilReadable() async throws(ConnectionError) {
+    private func waitUntilReadable() async throws(ConnectionError) {
         try check()
         guard !isReadable else { return }
         await withCheckedContinuation { reader = $0 }
@@ -56,8 +56,16 @@ extension SocketActor {
     }
 
     /// Repeats a call until it transfers bytes; 0 at the end of input.
-    func retrying(_ call: () -> IOResult) async throws(ConnectionError) -> Int {
+    ///
+    /// - Parameter loop: Each call waits for a turn on this loop; `nil`: calls take little time.
+    func retrying(
+        takingTurnsOn loop: EventLoop? = nil, _ call: () -> IOResult
+    ) async throws(ConnectionError) -> Int {
         while true {
+            if let loop {
+                await withCheckedContinuation { loop.takeTurn($0) }
+                try check()
+            }
             switch call() {
             case .bytes(let count): return count
             case .ended: return 0

@@ -13,22 +13,7 @@ extension Connection {
 
     func handshake() async throws(ConnectionError) {
         guard let tls else { return }
-        while true {
-            await withCheckedContinuation { loop.takeTurn($0) }
-            try check()
-            switch tls.handshake() {
-            case .bytes, .ended: return
-            case .failed:
-                isDead = true
-                throw .closed
-            case .wantsRead:
-                isReadable = false
-                try await waitUntilReadable()
-            case .wantsWrite:
-                isWritable = false
-                try await waitUntilWritable()
-            }
-        }
+        _ = try await retrying(takingTurnsOn: loop) { tls.handshake() }
     }
 
     /// Reads at least one byte into the parser; `false` at the end of input.
