@@ -438,26 +438,26 @@ final class ModelThread: @unchecked Sendable {
             defer { row += entry.outputs }
             return (id: entry.id, sequence: sequences[entry.id]!, logits: logits[rows: row, count: entry.outputs])
         }
-        for (id, sequence, logits) in work where logits.rows > 0 && sequence.isConstrained { sampling[id] = sequence }
-        let inPlace = Set(entries.map(\.id)).subtracting(sampling.keys)
+        let beside = work.filter { $0.logits.rows > 0 && $0.sequence.isConstrained }
+        for (id, sequence, _) in beside { sampling[id] = sequence }
         let (mailbox, loop, cost) = (sampled, arrival, stepCost)
-        mailbox.contents.withLock { $0.isAwaited = true }
+        if !beside.isEmpty { mailbox.contents.withLock { $0.isAwaited = true } }
         var outcomes: [Result<Sequence.Outcome, LocalModelError>?] = work.map { _ in .success(.init(isDone: false)) }
         outcomes.withUnsafeMutableBufferPointer { outcomes in
             compute.pool.forEach(work.count) { index, _ in
                 let (id, sequence, logits) = work[index]
                 sequence.reportProgress()
                 guard logits.rows > 0 else { return }
-                outcomes[index] = inPlace.contains(id) ? .success(.init(isDone: false)) : nil
                 let isFinite = (0..<logits.rows).allSatisfy { logits.isFinite($0) }
                 let failure = LocalModelError.resultNotFinite(model: name, input: nil)
-                if inPlace.contains(id) {
+                if !sequence.isConstrained {
                     outcomes[index] =
                         isFinite
                         ? Result { () throws(LocalModelError) in try sequence.sample(logits, room: room, cost: cost) }
                         : .failure(failure)
                     return
                 }
+                outcomes[index] = nil
                 sequence.sampleBeside(isFinite ? logits : nil, failure, room: room, cost: cost) { outcome in
                     let isAwaited = mailbox.contents.withLock { contents in
                         contents.outcomes.append((id, outcome))
@@ -467,10 +467,10 @@ final class ModelThread: @unchecked Sendable {
                 }
             }
         }
+        guard !beside.isEmpty else { return outcomes }
         let limit = min(max(seconds * Self.sideSeconds.part, Self.sideSeconds.least), Self.sideSeconds.most)
-        let own = Dictionary(uniqueKeysWithValues: work.enumerated().map { ($1.id, $0) })
-        let late = awaitSampled(of: own.keys.filter { sampling[$0] != nil }, until: .now() + limit)
-        for (id, outcome) in late { if let index = own[id] { outcomes[index] = outcome } }
+        let ready = awaitSampled(of: Set(beside.map(\.id)), until: .now() + limit)
+        for (index, sequence) in work.enumerated() { outcomes[index] = ready[sequence.id] ?? outcomes[index] }
         return outcomes
     }
 
@@ -478,7 +478,7 @@ final class ModelThread: @unchecked Sendable {
     ///
     /// - Returns: The outcomes so far, also those of sequences that were not waited for.
     private func awaitSampled(
-        of ids: [Scheduler.ID], until deadline: DispatchTime
+        of ids: Set<Scheduler.ID>, until deadline: DispatchTime
     ) -> [Scheduler.ID: Result<Sequence.Outcome, LocalModelError>] {
         defer {
             sampled.contents.withLock { $0.isAwaited = false }
@@ -486,13 +486,11 @@ final class ModelThread: @unchecked Sendable {
             // Outcomes that came since the last look, and those of earlier steps, are collected by the loop.
             if !sampling.isEmpty { arrival.signal() }
         }
-        guard !ids.isEmpty else { return [:] }
         var outcomes: [Scheduler.ID: Result<Sequence.Outcome, LocalModelError>] = [:]
         while true {
-            let awaited = Set(ids)
             let new = sampled.contents.withLock { contents in
-                let new = contents.outcomes.filter { awaited.contains($0.id) }
-                contents.outcomes.removeAll { awaited.contains($0.id) }
+                let new = contents.outcomes.filter { ids.contains($0.id) }
+                contents.outcomes.removeAll { ids.contains($0.id) }
                 return new
             }
             for (id, outcome) in new {

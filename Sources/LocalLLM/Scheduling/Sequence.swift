@@ -245,8 +245,9 @@ extension ModelThread {
             answerCheckpoint = node
         }
 
-        /// Maximum processor seconds of a constraint's work for one text.
-        private static let maximumConstraintSeconds = 10.0
+        /// Maximum processor seconds of sampling a text under its constraint: at first, and for each token, which over a large
+        /// vocabulary takes a few milliseconds without any constraint.
+        private static let maximumConstraintSeconds = (atFirst: 10.0, perToken: 0.01)
 
         /// Begins to compute the mask of the next choice on a side thread, if that is likely to need it.
         func beginMask() {
@@ -290,8 +291,12 @@ extension ModelThread {
                 sequence.logits = copy
                 sequence.secondsBeside = ThreadTime.seconds - began
                 sequence.constraintSeconds += sequence.secondsBeside
-                if sequence.constraintSeconds > Self.maximumConstraintSeconds, (try? outcome.get())?.isDone != true {
-                    outcome = .failure(sequence.constraintFailed("its work took more than 10 s of processor time"))
+                let tokens = sequence.tokens.count - sequence.promptCount
+                let (atFirst, perToken) = Self.maximumConstraintSeconds
+                let limit = atFirst + perToken * Double(tokens)
+                if sequence.constraintSeconds > limit, (try? outcome.get())?.isDone != true {
+                    let reason = "its work took more than \(Int(limit)) s of processor time for \(tokens) tokens"
+                    outcome = .failure(sequence.constraintFailed(reason))
                 }
                 report(outcome)
             }
