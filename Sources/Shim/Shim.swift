@@ -84,7 +84,8 @@ enum Shim {
         say("Listening on \(addresses.joined(separator: " and "))")
         if let address = addresses.first { say("Page     \(address)/") }
 
-        try await withThrowingTaskGroup(of: Void.self) { group in
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            // Whether the server stops.
             group.addTask {
                 if let only = models.only {
                     _ = try await models.lease(for: only.file.id, patience: nil)
@@ -94,11 +95,14 @@ enum Shim {
                 } else {
                     say("Models   \(models.models.map(\.file.id).joined(separator: ", "))")
                 }
-                try await Task.sleep(for: .seconds(Int64.max / 2))
+                return false
             }
-            group.addTask { await signals.wait() }
+            group.addTask {
+                await signals.wait()
+                return true
+            }
             defer { group.cancelAll() }
-            try await group.next()
+            while try await group.next() == false {}
         }
         complain("stopping; signal again to stop at once")
         await server.stop(within: access.drain)
