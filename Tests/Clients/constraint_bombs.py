@@ -195,6 +195,7 @@ class Server:
             status = (await reader.readline()).split(b" ")[1].decode()
             tokens, end = 0, ""
             async for line in reader:
+                line = line[:2_000] + b'"'  # An error may quote a megabyte; reading it must not delay the other stream's clock.
                 if b"content" in line and line.startswith(b"data:"):
                     tokens += 1
                 if b'"error"' in line or (not line.startswith(b"data:") and b'"message"' in line):

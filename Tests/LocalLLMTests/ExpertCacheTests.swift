@@ -43,6 +43,39 @@ import Testing
         #expect(try await roomy.logits(of: tokens, chunk: chunk) == all)
     }
 
+    /// Layers evict each other's experts, which are read again for each token.
+    @Test(.timeLimit(.minutes(5))) func `a file that changes or shrinks fails its own model's requests only`()
+        async throws
+    {
+        let url = try Self.mixture.write(in: directory)
+        let other = try await load(try Self.mixture.write(in: directory, as: "other.gguf"), onDisk: true, bytes: 0)
+        let file = try GGUFFile(path: url.path)
+        let tensors = try (0..<2).map { try #require(file.tensorIfPresent("blk.\($0).ffn_down_exps.weight")) }
+        let model = try await load(url, onDisk: true, bytes: 0)
+        /// Prompts of different numbers share no beginning, whose pages would be found in the prefix cache.
+        func answer(_ model: LocalModel, _ number: Int32) async throws -> [Int32] {
+            var answer: [Int32] = []
+            let prompt = tokens.map { ($0 + number * 17) % 259 }
+            for try await piece in model.generate(tokens: prompt, options: .init(temperature: 0, maximumTokens: 4)) {
+                answer += piece.tokens
+            }
+            return answer
+        }
+        #expect(try await answer(model, 0) == answer(other, 0))
+
+        // Scales that are no numbers.
+        let handle = try FileHandle(forWritingTo: url)
+        for tensor in tensors {
+            try handle.seek(toOffset: UInt64(tensor.range.lowerBound))
+            try handle.write(contentsOf: Data(repeating: 0xff, count: tensor.byteCount))
+        }
+        await #expect(throws: LocalModelError.self) { try await answer(model, 1) }
+        try handle.truncate(atOffset: 4096)
+        let error = await #expect(throws: ModelFileError.self) { try await answer(model, 2) }
+        #expect(error?.reason == .truncated)
+        #expect(try await answer(other, 3).count == 4)
+    }
+
     @Test func `matrices without a packed layout are read from the file`() async throws {
         var model = Self.mixture
         model.isQuantized = false
