@@ -136,7 +136,9 @@ let libraries: [Target] = [
     .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL", "Platform"], swiftSettings: common),
     .target(name: "Wire", dependencies: ["COpenSSL"], swiftSettings: common),
     .target(
-        name: "Client", dependencies: ["LocalLLM", "HTTP", "Wire", "CLinux", "CSQLite", "Platform"],
+        name: "Providers", dependencies: ["Constraint", "LocalLLM", "Template", "Wire"], swiftSettings: common),
+    .target(
+        name: "Client", dependencies: ["LocalLLM", "HTTP", "Providers", "Wire", "CLinux", "CSQLite", "Platform"],
         swiftSettings: common),
     .target(name: "CommandLineParsing", dependencies: ["Platform"], swiftSettings: common),
     .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
@@ -146,12 +148,13 @@ let programs: [Target] = [
     .executableTarget(
         name: "Shim",
         dependencies: [
-            "CLinux", "Constraint", "Dialects", "LocalLLM", "Platform", "Template", "Tokenizer", "HTTP", "Wire",
-            "CommandLineParsing",
+            "CLinux", "Constraint", "Dialects", "LocalLLM", "Platform", "Providers", "Template", "Tokenizer", "HTTP",
+            "Wire", "CommandLineParsing",
         ],
         resources: [.embedInCode("Page")], swiftSettings: common),
     .executableTarget(
-        name: "Chat", dependencies: ["CEdit", "Client", "LocalLLM", "CommandLineParsing"], swiftSettings: common),
+        name: "Chat", dependencies: ["CEdit", "Client", "LocalLLM", "Providers", "CommandLineParsing"],
+        swiftSettings: common),
     .executableTarget(
         name: "Bench",
         dependencies: [
@@ -187,7 +190,7 @@ let testTargets: [Target] = [
         swiftSettings: common),
     .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: tests),
     .testTarget(
-        name: "ClientTests", dependencies: ["Client", "LocalLLM", "HTTP", "Wire", "TestSupport"],
+        name: "ClientTests", dependencies: ["Client", "LocalLLM", "HTTP", "Providers", "Wire", "TestSupport"],
         swiftSettings: tests),
     .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: tests),
     .testTarget(
@@ -200,7 +203,7 @@ let testTargets: [Target] = [
     .testTarget(
         name: "ShimTests",
         dependencies: [
-            "Constraint", "Dialects", "Shim", "LocalLLM", "Template", "Tokenizer", "HTTP", "Wire",
+            "Constraint", "Dialects", "Providers", "Shim", "LocalLLM", "Template", "Tokenizer", "HTTP", "Wire",
             "CommandLineParsing", "TestSupport",
         ],
         swiftSettings: tests),

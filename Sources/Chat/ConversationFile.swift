@@ -1,5 +1,6 @@
 import Client
 import Foundation
+import Providers
 
 /// A conversation as a file: JSON in the form of OpenAI's API, which can be loaded again, or Markdown for reading.
 struct ConversationFile: Codable {

@@ -40,29 +40,23 @@ public struct DualEngine: AnswerEngine {
     ) -> AsyncThrowingStream<AnswerEvent, any Error> {
         .task { continuation in
             var passedOver: [PassedOver] = []
+            var hasBegun = false
             let last = policy.engines.last(where: has) ?? policy.engines.last
-            for engine in policy.engines {
-                var hasBegun = false
-                do {
-                    let service = try service(engine, isLast: engine == last)
-                    if engine == .local { try await load() }
-                    for try await piece in ask(service) {
-                        if !hasBegun { continuation.yield(.began(engine, passedOver: passedOver)) }
-                        hasBegun = true
-                        continuation.yield(AnswerEvent(piece))
-                    }
-                    try Task.checkCancellation()
+            try await firstAnswer(of: policy.engines) { engine in
+                let service = try service(engine, isLast: engine == last)
+                if engine == .local { try await load() }
+                for try await piece in ask(service) {
                     if !hasBegun { continuation.yield(.began(engine, passedOver: passedOver)) }
-                    return
-                } catch {
-                    if hasBegun || error is ContentBlocked || error is LoadingTookTooLong || Task.isCancelled {
-                        throw error
-                    }
-                    passedOver.append(PassedOver(engine: engine, reason: reason(error)))
-                    guard engine != last else {
-                        throw NoEngineAnswered(passedOver: passedOver, lastError: error)
-                    }
+                    hasBegun = true
+                    continuation.yield(AnswerEvent(piece))
                 }
+                try Task.checkCancellation()
+                if !hasBegun { continuation.yield(.began(engine, passedOver: passedOver)) }
+            } goesOn: { engine, error in
+                if hasBegun || error is ContentBlocked || error is LoadingTookTooLong { return false }
+                passedOver.append(PassedOver(engine: engine, reason: reason(error)))
+                guard engine != last else { throw NoEngineAnswered(passedOver: passedOver, lastError: error) }
+                return true
             }
         }
     }

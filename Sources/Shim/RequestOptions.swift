@@ -10,11 +10,12 @@ extension SamplingOptions {
     /// - Parameters:
     ///   - maximumTokens: `nil`: up to the end of the context.
     ///   - topLogprobs: `nil` unless the client asked for probabilities.
+    ///   - model: `nil` if the upstream answers, which is not told of ids.
     init(
         _ request: GenerationFields, _ samplers: SamplerFields, maximumTokens: Int64?, topLogprobs: Int?,
-        for model: any LanguageModel
+        for model: (any LanguageModel)?
     ) throws(APIError) {
-        let vocabulary = model.info.vocabularySize
+        let vocabulary = model?.info.vocabularySize ?? Int(Int32.max)
         if let id = request.logitBiasByToken.keys.first(where: { $0 >= vocabulary }) {
             throw .invalid("logit_bias", "expected token ids below \(vocabulary), found \(id)")
         }
@@ -36,7 +37,7 @@ extension SamplingOptions {
             maximumTokens: maximumTokens.map { Int(min($0, 1 << 30)) },
             stop: request.stop?.elements ?? [],
             topLogprobs: topLogprobs)
-        if let tokenizer = try? model.tokenizer {
+        if let tokenizer = try? model?.tokenizer {
             for (text, bias) in request.logitBiasByText {
                 for token in tokenizer.encode(plain: text) {
                     logitBias[token, default: 0] += bias
@@ -44,7 +45,7 @@ extension SamplingOptions {
             }
         }
         try add(samplers, vocabulary: vocabulary)
-        let adapters = model.adapters.count
+        let adapters = model?.adapters.count ?? .max
         if let index = samplers.lora?.firstIndex(where: { $0.id.value >= adapters }) {
             throw .invalid(
                 "lora[\(index)].id",

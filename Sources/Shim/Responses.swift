@@ -44,6 +44,10 @@ extension APIError {
             self.init(
                 status: 400, kind: .invalidRequest, message: error.description, param: error.field,
                 code: "invalid_schema")
+        case let error as NotSentError:
+            self.init(
+                status: 400, kind: .invalidRequest, message: error.description, param: error.field,
+                code: "not_supported_by_upstream")
         case let error as GuardrailViolation: self = .contentFiltered(error.message)
         case is ServerStopped: self.init(LocalModelError.shutDown, promptField)
         case let error as LocalModelError: self.init(error, promptField)

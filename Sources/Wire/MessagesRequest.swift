@@ -59,6 +59,10 @@ public struct MessagesFields: Codable, Sendable {
             }
         }
 
+        fileprivate var hasImage: Bool {
+            blocks.contains { $0.type == "image" || $0.content?.hasImage == true }
+        }
+
         /// All text; blocks are joined by line breaks, as parts of chats are.
         public var text: String { blocks.compactMap { $0.type == "text" ? $0.text : nil }.joined(separator: "\n") }
 
@@ -282,6 +286,9 @@ extension GenerationRequest<MessagesFields> {
 }
 
 extension MessagesFields {
+    /// Whether a message or a tool's result has an image.
+    public var hasImage: Bool { messages.contains { $0.content.hasImage } }
+
     fileprivate func checkTools() throws(APIError) {
         for (index, tool) in (tools ?? []).enumerated() {
             if let type = tool.type, type != "custom" {

@@ -31,10 +31,13 @@ public struct ReceivedChat: Decodable, Sendable {
         /// Text of the model's reasoning.
         public let thought: String?
         public let refusal: String?
+        public let toolCalls: [ToolCall]
         public let finishReason: String?
+        /// `nil` if the server gives one answer only and does not number it.
+        public let index: Int?
 
         private enum CodingKeys: String, CodingKey {
-            case message, delta
+            case message, delta, index
             case finishReason = "finish_reason"
         }
 
@@ -44,9 +47,11 @@ public struct ReceivedChat: Decodable, Sendable {
             /// Servers use two names for reasoning; `reasoning` can also have other types.
             let reasoningContent: String?
             let reasoning: JSONValue?
+            let toolCalls: [ToolCall]?
 
             enum CodingKeys: String, CodingKey {
                 case content, refusal, reasoning
+                case toolCalls = "tool_calls"
                 case reasoningContent = "reasoning_content"
             }
         }
@@ -57,6 +62,8 @@ public struct ReceivedChat: Decodable, Sendable {
             let part = try message ?? fields.decodeIfPresent(Part.self, forKey: .delta)
             content = part?.content
             refusal = part?.refusal
+            toolCalls = part?.toolCalls ?? []
+            index = try? fields.decode(Int.self, forKey: .index)
             finishReason = try fields.decodeIfPresent(String.self, forKey: .finishReason)
             let reasoning: String? = if case .string(let text) = part?.reasoning { text } else { nil }
             thought = part?.reasoningContent ?? reasoning
@@ -66,14 +73,31 @@ public struct ReceivedChat: Decodable, Sendable {
     public struct Usage: Decodable, Sendable {
         public let promptTokens: Int
         public let completionTokens: Int
+        private var promptDetails: PromptDetails?
+        private var completionDetails: CompletionDetails?
+
+        public init(promptTokens: Int, completionTokens: Int) {
+            (self.promptTokens, self.completionTokens) = (promptTokens, completionTokens)
+        }
+
+        private struct PromptDetails: Decodable {
+            let cachedTokens: Int?
+            enum CodingKeys: String, CodingKey { case cachedTokens = "cached_tokens" }
+        }
+
+        private struct CompletionDetails: Decodable {
+            let reasoningTokens: Int?
+            enum CodingKeys: String, CodingKey { case reasoningTokens = "reasoning_tokens" }
+        }
+
+        public var cachedTokens: Int { promptDetails?.cachedTokens ?? 0 }
+        public var reasoningTokens: Int { completionDetails?.reasoningTokens ?? 0 }
 
         enum CodingKeys: String, CodingKey {
             case promptTokens = "prompt_tokens"
             case completionTokens = "completion_tokens"
-        }
-
-        public init(promptTokens: Int, completionTokens: Int) {
-            (self.promptTokens, self.completionTokens) = (promptTokens, completionTokens)
+            case promptDetails = "prompt_tokens_details"
+            case completionDetails = "completion_tokens_details"
         }
     }
 

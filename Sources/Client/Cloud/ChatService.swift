@@ -11,7 +11,7 @@ public struct ChatService: ChatServiceProtocol {
     /// - Throws: `ImagesNotAccepted` for messages with images.
     public func respond(to messages: [ChatMessage]) async throws -> ChatMessage {
         guard messages.allSatisfy({ $0.images?.isEmpty ?? true }) else { throw ImagesNotAccepted() }
-        return try await client.post("/chatgpt", Conversation(messages), as: RoleAndContent.self).message
+        return try await client.post("/chatgpt", AppConversationBody(messages), as: RoleAndContent.self).message
     }
 
     public func stream(_ messages: [ChatMessage]) -> AsyncThrowingStream<AnswerPiece, any Error> {
@@ -41,7 +41,7 @@ public struct ChatSimpleService: Sendable {
 }
 
 /// Body of a request to `/chatgpt`.
-struct Conversation: Encodable {
+struct AppConversationBody: Encodable {
     let messages: [RoleAndContent]
 
     init(_ messages: [ChatMessage]) { self.messages = messages.map(RoleAndContent.init) }

@@ -1,5 +1,6 @@
 import Foundation
 public import LocalLLM
+import Providers
 import Synchronization
 
 /// The model of this device. Keeps one session, and with it the KV cache of the conversation, as long as each question

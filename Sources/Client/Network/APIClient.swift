@@ -1,5 +1,6 @@
 public import Foundation
 import HTTP
+package import Providers
 import Wire
 
 /// HTTP client of a backend: authorizes requests, retries, and maps failures to errors with text for users. Cancelling
@@ -79,26 +80,10 @@ public struct APIClient: Sendable {
         }
     }
 
-    /// Sends JSON and passes the data of each event of the response to `event`.
-    ///
-    /// - Throws: `APIClientError`, `CancellationError`, or the error of `event`.
-    func events(_ path: String, _ body: some Encodable & Sendable, _ event: (String) throws -> Void) async throws {
-        var parser = ServerSentEventParser()
-        try await exchange("POST", path, try JSON.encode(body)) { piece in
-            for text in try parser.push(piece) { try event(text) }
-        }
-    }
-
     /// Logs why a response is invalid. Returns the error to throw.
     func unreadable(_ path: String, _ reason: String, method: String = "POST") -> APIClientError {
         note(method, path, "the answer cannot be read: \(reason)")
         return .decode
-    }
-
-    /// Logs why a response is incomplete. Returns the error to throw.
-    func brokenOff(_ path: String, _ reason: String) -> APIClientError {
-        note("POST", path, "the connection dropped mid-answer: \(reason)")
-        return .noResponse
     }
 
     /// Sends a request and passes the pieces of the response's body to `piece`.
@@ -135,10 +120,12 @@ public struct APIClient: Sendable {
         }
         let status = answer.status
         if (200..<300).contains(status) { return answer }
-        note(method, path, "status \(status): \(await problem(answer))")
+        let problem = await problem(answer)
+        note(method, path, "status \(status): \(problem)")
         switch status {
+        case 400: throw APIClientError.ofRefusal(Array(problem.utf8))
         case 401, 403: throw APIClientError.unAuthorized(code: status)
-        case 400...: throw APIClientError.serverError(code: status)
+        case 402...: throw APIClientError.serverError(code: status)
         default: throw APIClientError.unknown
         }
     }
@@ -207,6 +194,32 @@ public struct APIClient: Sendable {
         case .timedOut: note(method, path, "nothing came for \(patience), or the answer took too long altogether")
         case .malformed(let reason): return unreadable(path, reason, method: method)
         }
+        return .noResponse
+    }
+}
+
+extension APIClient: ServiceTransport {
+    /// The APIs of services lie here; the app's own paths are beside it.
+    private static let servicePath = "/v1"
+
+    package func events(_ path: String, _ body: [UInt8], _ event: (String) throws -> Void) async throws {
+        var parser = ServerSentEventParser()
+        try await exchange("POST", Self.servicePath + path, body) { piece in
+            for text in try parser.push(piece) { try event(text) }
+        }
+    }
+
+    package func error(_ problem: ServiceProblem, at path: String) -> any Error {
+        switch problem {
+        case .unreadable(let reason): return unreadable(Self.servicePath + path, reason)
+        case .brokenOff: return brokenOff(path, "it ended before it was finished")
+        case .reported(_, let message): return brokenOff(path, message ?? "an error without a message")
+        case .refused: return ContentBlocked()
+        }
+    }
+
+    private func brokenOff(_ path: String, _ reason: String) -> APIClientError {
+        note("POST", Self.servicePath + path, "the connection dropped mid-answer: \(reason)")
         return .noResponse
     }
 }

@@ -1,4 +1,6 @@
 public import Foundation
+import LocalLLM
+import Wire
 
 /// Why a request failed. Details are in the client's log.
 public enum APIClientError: Error, Equatable, Sendable {
@@ -10,6 +12,8 @@ public enum APIClientError: Error, Equatable, Sendable {
     case decode
     /// The server refused the credentials: 401 or 403.
     case unAuthorized(code: Int)
+    /// A service refused a conversation that exceeds its model's context.
+    case conversationTooLong
     /// Any other status of 400 or above.
     case serverError(code: Int)
     /// A status that is neither success nor error, such as a redirect.
@@ -24,9 +28,24 @@ extension APIClientError: LocalizedError {
         case .noResponse: "The server does not answer."
         case .decode: "The server's answer could not be read."
         case .unAuthorized(let code): "The server refused the request (status \(code)): it does not accept the key."
+        case .conversationTooLong: "The conversation is longer than the model's context."
         case .serverError(429): "The server is busy (status 429). Try again later."
         case .serverError(let code): "The server could not answer (status \(code))."
         case .unknown: "The server answered something unexpected."
         }
+    }
+}
+
+extension APIClientError: ProviderError {
+    package var isConversationTooLong: Bool { self == .conversationTooLong }
+
+    /// - Parameter body: What a service answers to a request with status 400.
+    static func ofRefusal(_ body: [UInt8]) -> Self {
+        struct Body: Decodable { let error: ReceivedError }
+        let error = try? JSON.decode(Body.self, from: body).error
+        // Anthropic's API has no code for it.
+        let isTooLong =
+            error?.code == "context_length_exceeded" || error?.message?.hasPrefix("prompt is too long") == true
+        return isTooLong ? .conversationTooLong : .serverError(code: 400)
     }
 }

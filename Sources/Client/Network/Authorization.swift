@@ -13,6 +13,7 @@ public struct Authorization: Sendable {
         case none
         case bearer
         case basic
+        case apiKey
         case signature
         case partner(identity: String)
     }
@@ -26,6 +27,9 @@ public struct Authorization: Sendable {
 
     /// `Authorization: Bearer KEY`, as in OpenAI's API.
     public static func bearer(_ key: String) -> Self { .init(key: .fixed(key), scheme: .bearer) }
+
+    /// `x-api-key: KEY`, as in Anthropic's API.
+    public static func apiKey(_ key: String) -> Self { .init(key: .fixed(key), scheme: .apiKey) }
 
     /// `Authorization: Basic` with the key as user name (RFC 7617).
     static func basic(_ key: String) -> Self { .init(key: .fixed(key), scheme: .basic) }
@@ -63,6 +67,7 @@ public struct Authorization: Sendable {
         switch scheme {
         case .none: return [:]
         case .basic: return ["Authorization": "Basic \(Data("\(key):".utf8).base64EncodedString())"]
+        case .apiKey: return ["x-api-key": key]
         case .bearer: return ["Authorization": "Bearer \(key)"]
         case .signature:
             let (signature, timestamp) = signatures.next { timestamp in

@@ -32,8 +32,7 @@ extension AnswerForm {
             context.trace.addPromptTokens(conversation.promptTokens)
             for warning in conversation.warnings { context.trace.warn(warning) }
             return Answer(
-                lease: lease, form: try encoder(of: conversation, by: lease), given: conversation.given,
-                choices: conversation.choices)
+                lease: lease, form: try encoder(of: conversation, by: lease), conversation: conversation)
         }
     }
 
@@ -64,5 +63,23 @@ extension AnswerForm {
         return try await within(services.requestTimeout) {
             try await model.begin(request, guardrail: services.guardrail)
         }
+    }
+}
+
+/// A form whose conversations the upstream can answer as well.
+protocol ForwardableForm: AnswerForm {
+    /// - Parameter model: `nil` if the upstream answers: ids of tokens and adapters then mean nothing.
+    func request(for model: (any LanguageModel)?) throws -> ConversationRequest
+    /// - Parameters:
+    ///   - name: The model's name for the client.
+    ///   - model: `nil` if the upstream answers.
+    func encoder(of conversation: Conversation, named name: String, _ model: (any LanguageModel)?) throws -> Encoder
+}
+
+extension ForwardableForm {
+    func conversation(for model: any LanguageModel) throws -> ConversationRequest { try request(for: model) }
+
+    func encoder(of conversation: Conversation, by lease: ModelLease) throws -> Encoder {
+        try encoder(of: conversation, named: lease.id, lease.model)
     }
 }

@@ -13,14 +13,12 @@ enum AnswerProgress<Form: Sendable>: Sendable {
 
 typealias ProgressStream<Form: Sendable> = AsyncThrowingStream<AnswerProgress<Form>, any Error>
 
-/// The generations of a request, on a loaded model.
+/// An answer that has begun, and the form it is written in.
 struct Answer<Form: Sendable>: Sendable {
-    /// Keeps the model loaded until the last event.
-    let lease: ModelLease
+    /// Keeps the model loaded until the last event; `nil` if the upstream answers.
+    let lease: ModelLease?
     let form: Form
-    /// Choices that need no generation.
-    var given: [ChoiceDelta] = []
-    var choices: [Conversation.Choice] = []
+    let conversation: Conversation
 }
 
 /// Streams the deltas of all choices, with pings until the first delta, also while the model loads. During prefill, the
@@ -47,16 +45,17 @@ func answers<Form>(
         do {
             let answer = try await preparing(context, prepare)
             defer { withExtendedLifetime(answer.lease) {} }
-            continuation.yield(.begun(answer.form, choices: answer.given.count + answer.choices.count))
+            let conversation = answer.conversation
+            continuation.yield(.begun(answer.form, choices: conversation.count))
             // Most errors are known by now, so a long prefill may commit the status.
             let firstPing = Task { try await ping(min(services.pingInterval, .milliseconds(500))) }
             defer { firstPing.cancel() }
-            for whole in answer.given { continuation.yield(.delta(whole)) }
+            for whole in conversation.given { continuation.yield(.delta(whole)) }
             try await within(services.requestTimeout) {
                 try await withThrowingTaskGroup(of: Void.self) { group in
-                    for choice in answer.choices {
+                    for stream in conversation.streams {
                         group.addTask {
-                            try await read(choice, context.trace, services.metrics) {
+                            try await read(stream, isLocal: answer.lease != nil, context.trace, services.metrics) {
                                 firstPing.cancel()
                                 pings.cancel()
                                 continuation.yield(.delta($0))
@@ -80,15 +79,24 @@ func answers<Form>(
     return events
 }
 
-/// Passes on a choice's deltas and counts its tokens.
+/// Passes on a stream's deltas and counts its tokens.
 private func read(
-    _ choice: Conversation.Choice, _ trace: RequestTrace, _ metrics: Metrics, _ pass: (ChoiceDelta) -> Void
+    _ stream: Conversation.Deltas, isLocal: Bool, _ trace: RequestTrace, _ metrics: Metrics,
+    _ pass: (ChoiceDelta) -> Void
 ) async throws {
+    guard isLocal else {
+        for try await delta in stream {
+            if let finish = delta.finish {
+                if finish.countsPrompt { trace.addPromptTokens(finish.usage.promptTokens) }
+                trace.addCompletionTokens(finish.usage.completionTokens)
+            }
+            pass(delta)
+        }
+        return
+    }
     var progress = metrics.generationBegins()
     defer { metrics.generationEnds(&progress) }
-    var reader = choice.reader
-    for try await piece in choice.generation {
-        let delta = try reader.read(piece)
+    for try await delta in stream {
         metrics.generated(delta.ids.count)
         trace.addCompletionTokens(delta.ids.count)
         if delta.progress == nil { metrics.generationContinues(&progress, delta) }

@@ -3,14 +3,19 @@ import LocalLLM
 import Wire
 
 extension AnswerIdentity {
-    /// - Parameter prefix: Kind of answer, at the start of the id: `chatcmpl-`, `cmpl-`, `resp_`.
-    init(prefix: String, id: String, model: any LanguageModel) {
+    /// - Parameters:
+    ///   - prefix: Kind of answer, at the start of the id: `chatcmpl-`, `cmpl-`, `resp_`.
+    ///   - model: `nil` if the upstream answers.
+    init(prefix: String, id: String, model: (any LanguageModel)?) {
         // Everything besides the request that determines the text for a given seed.
-        let info = model.info
-        let parts = [
-            info.name, info.architecture, info.quantization, "\(info.fileBytes)", model.kernels, "\(model.threads)",
-            version,
-        ]
+        var parts = [id, version]
+        if let model {
+            let info = model.info
+            parts = [
+                info.name, info.architecture, info.quantization, "\(info.fileBytes)", model.kernels,
+                "\(model.threads)", version,
+            ]
+        }
         self.init(
             id: .unique(prefix), created: Int(Date().timeIntervalSince1970), model: id,
             systemFingerprint: "fp_" + String(fnv1a(parts.joined(separator: "\n").utf8), radix: 16))

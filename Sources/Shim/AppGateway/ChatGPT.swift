@@ -13,8 +13,7 @@ import Wire
     let body = try JSON.decode(PromptRequest.self, from: context.request.body)
     do {
         let message = RequestMessage(role: "user", content: .text(body.prompt))
-        let raw: JSONValue = .object(["role": .string("user"), "content": .string(body.prompt)])
-        return try await replyToApp([message], .array([raw]), model: body.model, context, services)
+        return try await replyToApp([message], model: body.model, context, services)
     } catch var error as APIError where error.param == "messages" {
         error.param = "prompt"
         throw error
@@ -22,8 +21,10 @@ import Wire
 }
 
 /// Answers like `/v1/chat/completions`, but returns only the message.
+///
+/// - Parameter rawMessages: The unparsed messages, for an upstream; `nil` if there are none besides `messages`.
 func replyToApp(
-    _ messages: [RequestMessage], _ rawMessages: JSONValue, model: String?, _ context: RequestContext,
+    _ messages: [RequestMessage], _ rawMessages: JSONValue? = nil, model: String?, _ context: RequestContext,
     _ services: Services
 ) async throws -> Response {
     // Apps that name no model get the server's first one, else the upstream's.
@@ -31,12 +32,19 @@ func replyToApp(
         throw APIError(missing: "model")
     }
     let chat = GenerationBody(ChatCompletionRequest(ChatFields(model: model, messages: messages)), model: model) {
-        try JSON.encode(["model": .string(model), "messages": rawMessages])
+        let messages = try rawMessages ?? JSON.decode(JSONValue.self, from: JSON.encode(messages))
+        return try JSON.encode(["model": .string(model), "messages": messages])
     }
     let text = try await answerHereOrUpstream(
         chat, .chat, context, services, hasImage: \.hasImage,
         here: { try await collect(ChatForm($0, context, services).events(for: context, services)).choices[0].content },
-        there: { try ReceivedChat.text(in: await $0.whole(.chat, $1, context.trace)) })
+        there: { upstream, model, bytes in
+            guard !upstream.has(.chat) else {
+                return try ReceivedChat.text(in: await upstream.whole(.chat, bytes, context.trace))
+            }
+            let form = try await ChatForm(chat.get(), isForwarded: true, context, services)
+            return try await collect(form.events(for: context, services, from: upstream, model)).choices[0].content
+        })
     return try .json(RoleAndContent(role: "assistant", content: text))
 }
 

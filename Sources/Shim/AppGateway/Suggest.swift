@@ -42,16 +42,16 @@ private func beginSuggestions(
     context.trace.addPromptTokens(prompt.tokens.count)
     let firsts = try await prompt.likelyTokens(model).prefix(wanted + 2)
     let group = GenerationGroup(size: firsts.count)
-    let choices = firsts.enumerated().map { index, first in
-        Conversation.Choice(
-            generation: model.generate(
+    let streams = firsts.enumerated().map { index, first in
+        Conversation.Deltas(
+            model.generate(
                 tokens: prompt.tokens + [first.token],
                 options: SamplingOptions(
                     temperature: 0, maximumTokens: TextToContinue.room - 1, stop: ["\n"], continuesText: true),
                 group: group),
-            reader: ChoiceReader(choice: index, countsPrompt: index == 0, echo: .init(content: first.text)))
+            ChoiceReader(choice: index, countsPrompt: index == 0, echo: .init(content: first.text)))
     }
-    return Answer(lease: lease, form: (), choices: choices)
+    return Answer(lease: lease, form: (), conversation: Conversation(streams))
 }
 
 /// The text to continue, tokenized.

@@ -11,25 +11,18 @@ import Wire
     }
     let body = try JSON.decode(VisionRequest.self, from: context.request.body)
     guard let question = body.prompt ?? body.question else { throw APIError(missing: "prompt") }
+    let part = MessageContent.Part(type: "text", text: question)
+    let image = MessageContent.Part(type: "image_url", imageURL: .init(url: try body.imageURL()))
     if services.seesImages, body.model.map(services.models.has) ?? true {
-        let part = MessageContent.Part(type: "text", text: question)
-        let image = MessageContent.Part(type: "image_url", imageURL: .init(url: try body.imageURL()))
         let message = RequestMessage(role: "user", content: .parts([image, part]))
-        return try await replyToApp([message], .null, model: body.model, context, services)
+        return try await replyToApp([message], model: body.model, context, services)
     }
     let upstream = try services.upstream(for: "Images")
     guard let model = body.model.flatMap({ services.models.has($0) ? nil : $0 }) ?? upstream.options.model else {
         throw APIError.needsSeeingModel
     }
-    context.trace.model = model
-    let content: [JSONValue] = [
-        .object(["type": .string("text"), "text": .string(question)]),
-        .object(["type": .string("image_url"), "image_url": .object(["url": .string(try body.imageURL())])]),
-    ]
-    let message: JSONValue = .object(["role": .string("user"), "content": .array(content)])
-    let chat: [String: JSONValue] = ["model": .string(model), "messages": .array([message])]
-    let answer = try await upstream.whole(.chat, try JSON.encode(chat), context.trace)
-    return try .json(RoleAndContent(role: "assistant", content: ReceivedChat.text(in: answer)))
+    let message = RequestMessage(role: "user", content: .parts([part, image]))
+    return try await replyToApp([message], model: model, context, services)
 }
 
 private struct VisionRequest: Decodable {

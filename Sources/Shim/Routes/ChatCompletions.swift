@@ -9,21 +9,27 @@ import Wire
 /// Errors propagate to `errorResponse`, which makes a status and OpenAI's error body of them. If the client
 /// disconnects, this task and its generations are cancelled.
 @Sendable func createChatCompletion(_ context: RequestContext, _ services: Services) async throws -> Response {
-    try await respondHereOrUpstream(.chat, context, services, hasImage: \ChatCompletionRequest.hasImage) { body in
-        try await ChatForm(body, context, services).response(to: context, services)
+    try await converseHereOrUpstream(.chat, context, services, hasImage: \ChatCompletionRequest.hasImage) {
+        try await ChatForm($0, isForwarded: $1, context, services)
     }
 }
 
 /// A chat, for all chat routes.
-struct ChatForm: AnswerForm {
+struct ChatForm: ForwardableForm {
+    typealias Encoder = ChatEncoder
+
     private let body: ChatCompletionRequest
     private let tools: OfferedTools
     private let format: ContentFormat?
     private let rendering: ConversationRequest.Rendering
 
+    /// - Parameter isForwarded: Whether the upstream answers.
     /// - Throws: `APIError` for a body that cannot be served.
-    init(_ body: ChatCompletionRequest, _ context: RequestContext, _ services: Services) async throws {
-        let body = try await services.fetchingImages(of: body, context).validated(seesImages: services.seesImages)
+    init(
+        _ body: ChatCompletionRequest, isForwarded: Bool = false, _ context: RequestContext, _ services: Services
+    ) async throws {
+        let seesImages = services.seesImages || isForwarded
+        let body = try await services.fetchingImages(of: body, context).validated(seesImages: seesImages)
         self.body = body
         tools = try OfferedTools(body)
         format = try body.generation.requestedFormat().map { ContentFormat($0) }
@@ -34,7 +40,7 @@ struct ChatForm: AnswerForm {
     var streams: Bool { body.stream == true }
     var promptField: String { "messages" }
 
-    func conversation(for model: any LanguageModel) throws -> ConversationRequest {
+    func request(for model: (any LanguageModel)?) throws -> ConversationRequest {
         var request = ConversationRequest(.messages(body.messages.map { ChatMessage($0) }))
         request.tools = tools.offer
         request.rendering = rendering
@@ -51,10 +57,12 @@ struct ChatForm: AnswerForm {
         return request
     }
 
-    func encoder(of _: Conversation, by lease: ModelLease) throws -> ChatEncoder {
+    func encoder(
+        of _: Conversation, named name: String, _ model: (any LanguageModel)?
+    ) throws -> ChatEncoder {
         try ChatEncoder(
-            AnswerIdentity(prefix: "chatcmpl-", id: lease.id, model: lease.model), choices: body.generation.choices,
-            form: tools.form, tokenizer: body.logprobs == true ? lease.model.tokenizer : nil,
+            AnswerIdentity(prefix: "chatcmpl-", id: name, model: model), choices: body.generation.choices,
+            form: tools.form, tokenizer: body.logprobs == true ? model?.tokenizer : nil,
             includeUsage: body.streamOptions?.includeUsage == true)
     }
 }

@@ -9,31 +9,38 @@ import Wire
 /// `POST /v1/messages`: Anthropic's API, answered by local models.
 @Sendable func createMessage(_ context: RequestContext, _ services: Services) async throws -> Response {
     try await inAnthropicForm(context) {
-        let request = try JSON.decode(MessagesRequest.self, from: context.request.body)
-        return try await MessagesForm(request, context, services).response(to: context, services)
+        try await converseHereOrUpstream(.messages, context, services, hasImage: \MessagesRequest.hasImage) {
+            try await MessagesForm($0, isForwarded: $1, context, services)
+        }
     }
 }
 
 /// `POST /v1/messages/count_tokens`
 @Sendable func countMessageTokens(_ context: RequestContext, _ services: Services) async throws -> Response {
     try await inAnthropicForm(context) {
-        let request = try JSON.decode(MessagesRequest.self, from: context.request.body)
-        let form = try await MessagesForm(request, context, services, isCounted: true)
-        return try .json(TokenCount(inputTokens: await form.countTokens(for: context, services)))
+        try await respondHereOrUpstream(.messageTokens, context, services) { (request: MessagesRequest) in
+            let form = try await MessagesForm(request, isCounted: true, context, services)
+            return try .json(TokenCount(inputTokens: await form.countTokens(for: context, services)))
+        }
     }
 }
 
-private struct MessagesForm: AnswerForm {
+private struct MessagesForm: ForwardableForm {
+    typealias Encoder = MessagesEncoder
+
     private let body: MessagesRequest
     private let tools: OfferedTools
     private let format: ContentFormat?
 
-    /// - Parameter isCounted: Whether only the prompt's tokens are wanted.
+    /// - Parameters:
+    ///   - isForwarded: Whether the upstream answers.
+    ///   - isCounted: Whether only the prompt's tokens are wanted.
     init(
-        _ request: MessagesRequest, _ context: RequestContext, _ services: Services, isCounted: Bool = false
+        _ request: MessagesRequest, isForwarded: Bool = false, isCounted: Bool = false, _ context: RequestContext,
+        _ services: Services
     ) async throws {
         body = try await services.fetchingImages(of: request, context)
-            .validated(isCounted: isCounted, seesImages: services.seesImages)
+            .validated(isCounted: isCounted, seesImages: services.seesImages || isForwarded)
         tools = try OfferedTools(body)
         format = try body.requestedFormat().map { ContentFormat($0) }
     }
@@ -42,7 +49,7 @@ private struct MessagesForm: AnswerForm {
     var streams: Bool { body.stream == true }
     var promptField: String { "messages" }
 
-    func conversation(for model: any LanguageModel) throws -> ConversationRequest {
+    func request(for model: (any LanguageModel)?) throws -> ConversationRequest {
         var messages = body.chatMessages
         var rendering = ConversationRequest.Rendering()
         // Sets the template variables that switch reasoning.
@@ -66,9 +73,11 @@ private struct MessagesForm: AnswerForm {
         return request
     }
 
-    func encoder(of conversation: Conversation, by lease: ModelLease) -> MessagesEncoder {
+    func encoder(
+        of conversation: Conversation, named name: String, _: (any LanguageModel)?
+    ) -> MessagesEncoder {
         let usage = TokenUsage(promptTokens: conversation.promptTokens)
-        return MessagesEncoder(MessagesAnswer(id: .unique("msg_"), model: lease.id, usage: .init(usage)))
+        return MessagesEncoder(MessagesAnswer(id: .unique("msg_"), model: name, usage: .init(usage)))
     }
 }
 

@@ -6,14 +6,16 @@ import Wire
 
 /// `POST /v1/responses`
 @Sendable func createResponse(_ context: RequestContext, _ services: Services) async throws -> Response {
-    try await respondHereOrUpstream(.responses, context, services, hasImage: \ResponseRequest.hasImage) { body in
-        let form = try await ResponseForm(body, context, services)
+    try await converseHereOrUpstream(.responses, context, services, hasImage: \ResponseRequest.hasImage) {
+        let form = try await ResponseForm($0, isForwarded: $1, context, services)
         context.trace.leftOut = form.leftOut
-        return try await form.response(to: context, services)
+        return form
     }
 }
 
-private struct ResponseForm: AnswerForm {
+private struct ResponseForm: ForwardableForm {
+    typealias Encoder = ResponseEncoder
+
     private let body: ResponseRequest
     private let earlier: [ChatMessage]
     private let tools: OfferedTools
@@ -22,9 +24,13 @@ private struct ResponseForm: AnswerForm {
     private let context: RequestContext
     private let services: Services
 
-    init(_ request: ResponseRequest, _ context: RequestContext, _ services: Services) async throws {
+    /// - Parameter isForwarded: Whether the upstream answers.
+    init(
+        _ request: ResponseRequest, isForwarded: Bool = false, _ context: RequestContext, _ services: Services
+    ) async throws {
         (self.context, self.services) = (context, services)
-        body = try await services.fetchingImages(of: request, context).validated(seesImages: services.seesImages)
+        let seesImages = services.seesImages || isForwarded
+        body = try await services.fetchingImages(of: request, context).validated(seesImages: seesImages)
         earlier = try storedMessages(before: body.previousResponseID, services.responses)
         tools = try OfferedTools(body, refusesHosted: services.refusesHostedTools)
         format = try body.requestedFormat().map { ContentFormat($0) }
@@ -39,7 +45,7 @@ private struct ResponseForm: AnswerForm {
     /// The hosted tools and the items that the model does not see, as a note for the log and the response's metadata.
     var leftOut: String? { body.leftOut(tools) }
 
-    func conversation(for model: any LanguageModel) throws -> ConversationRequest {
+    func request(for model: (any LanguageModel)?) throws -> ConversationRequest {
         let instructions = body.instructions.map { [ChatMessage.system($0)] } ?? []
         var request = ConversationRequest(.messages(instructions + messages))
         request.tools = tools.offer
@@ -52,10 +58,12 @@ private struct ResponseForm: AnswerForm {
         return request
     }
 
-    func encoder(of conversation: Conversation, by lease: ModelLease) throws -> ResponseEncoder {
-        let settled = lease.model.settled(conversation.options)
+    func encoder(
+        of conversation: Conversation, named name: String, _ model: (any LanguageModel)?
+    ) throws -> ResponseEncoder {
+        let settled = model?.settled(conversation.options) ?? conversation.options
         var response = ModelResponse(
-            AnswerIdentity(prefix: "resp_", id: lease.id, model: lease.model), for: body,
+            AnswerIdentity(prefix: "resp_", id: name, model: model), for: body,
             sampling: .init(
                 temperature: settled.temperature ?? 0, topP: settled.topP ?? 1,
                 presencePenalty: settled.presencePenalty, frequencyPenalty: settled.frequencyPenalty,
@@ -64,7 +72,7 @@ private struct ResponseForm: AnswerForm {
             // The longest value that the specification allows.
             response.metadata["left_out"] = String(leftOut.prefix(512))
         }
-        let tokenizer = body.wantsLogprobs ? try lease.model.tokenizer : nil
+        let tokenizer = body.wantsLogprobs ? try model?.tokenizer : nil
         return ResponseEncoder(response, tokenizer: tokenizer, namespaced: tools.namespaced) {
             [messages, context, services] whole in
             guard whole.store else { return }

@@ -78,10 +78,12 @@ struct EventRelay: Sendable {
         }
     }
 
-    /// Types of the last event in a stream of the responses endpoint.
-    private static let lastEvents = ["response.completed", "response.incomplete", "response.failed"]
+    /// Types of the last event in a stream of the responses and of the messages endpoint.
+    private static let lastEvents = [
+        "response.completed", "response.incomplete", "response.failed", "message_stop",
+    ]
 }
 
 extension APIError {
-    fileprivate static let isNoEvent = upstream("The upstream API sent an invalid event.")
+    static let isNoEvent = upstream("The upstream API sent an invalid event.")
 }

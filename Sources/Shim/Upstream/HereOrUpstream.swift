@@ -1,5 +1,6 @@
 import Foundation
 import HTTP
+import LocalLLM
 import Wire
 
 /// The body of a generation request: the fields that choose the engine, and the body decoded for this server. The
@@ -74,53 +75,102 @@ struct GenerationBody<Body: Decodable & Sendable>: Sendable {
 /// - Parameters:
 ///   - hasImage: Whether the decoded body contains an image.
 ///   - here: Answers with a local model.
-///   - there: Sends an encoded body to the upstream.
+///   - there: Asks a model of the upstream; gets its name and the encoded body that names it.
 func answerHereOrUpstream<Body: Decodable & Sendable, Answer>(
     _ body: GenerationBody<Body>, _ endpoint: UpstreamEndpoint, _ context: RequestContext, _ services: Services,
     hasImage: (Body) -> Bool = { _ in false }, here: (Body) async throws -> Answer,
-    there: (Upstream, [UInt8]) async throws -> Answer
+    there: (Upstream, _ model: String, [UInt8]) async throws -> Answer
 ) async throws -> Answer {
     context.trace.engine = .local
     guard let upstream = services.upstream else { return try await here(body.get()) }
     if let model = body.model, !services.models.has(model) {
         context.trace.model = model
-        return try await there(upstream, body.bytes())
+        return try await there(upstream, model, body.bytes())
     }
     let own = try body.get()
     func instead(_ model: String) async throws -> Answer {
         context.trace.model = model
-        return try await there(upstream, naming(model, in: body.bytes()))
+        return try await there(upstream, model, naming(model, in: body.bytes()))
     }
     if !services.seesImages, hasImage(own) {
         guard let model = upstream.options.model else { throw APIError.needsSeeingModel }
         return try await instead(model)
     }
-    do {
+    guard let model = upstream.options.model, endpoint.isConversation, body.mayLeave else {
         return try await here(own)
-    } catch {
-        guard let model = upstream.options.model, endpoint.isConversation, body.mayLeave,
-            let occasion = UpstreamOptions.Occasion(error), upstream.options.occasions.contains(occasion)
-        else { throw error }
-        context.trace.passedOver = occasion
-        do {
-            return try await instead(model)
-        } catch let failure as APIError where failure.status >= 500 {
+    }
+    var localError: (any Error)?
+    return try await firstAnswer(of: [AnsweredBy.local, .upstream]) { engine in
+        try await engine == .local ? here(own) : instead(model)
+    } goesOn: { engine, error in
+        guard engine == .local else {
             // The local error tells the client more than the upstream's failure.
+            guard let localError, let failure = error as? APIError, failure.status >= 500 else { return false }
             context.trace.engine = .local
-            throw error
+            throw localError
         }
+        guard let occasion = UpstreamOptions.Occasion(error), upstream.options.occasions.contains(occasion) else {
+            return false
+        }
+        context.trace.passedOver = occasion
+        localError = error
+        return true
     }
 }
 
 /// Like `answerHereOrUpstream`, for endpoints that pass on the upstream's response unchanged.
 func respondHereOrUpstream<Body: Decodable & Sendable>(
     _ endpoint: UpstreamEndpoint, _ context: RequestContext, _ services: Services,
-    hasImage: (Body) -> Bool = { _ in false }, here: (Body) async throws -> Response
+    here: (Body) async throws -> Response
 ) async throws -> Response {
     let body = try GenerationBody<Body>(context.request.body)
     return try await answerHereOrUpstream(
-        body, endpoint, context, services, hasImage: hasImage, here: here,
-        there: { try await $0.answer(endpoint, $1, streams: body.streams, context.trace) })
+        body, endpoint, context, services, here: here,
+        there: { upstream, _, bytes in
+            try await upstream.answer(endpoint, bytes, streams: body.streams, context.request, context.trace)
+        })
+}
+
+/// Answers a conversation locally or with the upstream. The upstream's response is passed on unchanged if its API has the
+/// endpoint; else the request and the answer are translated.
+///
+/// - Parameter form: The request in its form; takes the decoded body, and whether the upstream answers.
+func converseHereOrUpstream<Body: Decodable & Sendable, Form: ForwardableForm>(
+    _ endpoint: UpstreamEndpoint, _ context: RequestContext, _ services: Services, hasImage: (Body) -> Bool,
+    form: (Body, _ isForwarded: Bool) async throws -> Form
+) async throws -> Response {
+    let body = try GenerationBody<Body>(context.request.body)
+    return try await answerHereOrUpstream(
+        body, endpoint, context, services, hasImage: hasImage,
+        here: { try await form($0, false).response(to: context, services) },
+        there: { upstream, model, bytes in
+            if upstream.has(endpoint) {
+                do {
+                    return try await upstream.answer(
+                        endpoint, bytes, streams: body.streams, context.request, context.trace)
+                } catch let error as APIError where error.code == APIError.upstreamLacks(endpoint).code {
+                    // It is known from now on.
+                }
+            }
+            let form = try await form(body.get(), true)
+            return try await .answer(
+                form.events(for: context, services, from: upstream, model), streams: form.streams, context.trace)
+        })
+}
+
+extension ForwardableForm {
+    /// Answers with a model of the upstream, whose API has another form.
+    func events(
+        for context: RequestContext, _ services: Services, from upstream: Upstream, _ model: String
+    ) -> ProgressStream<Encoder> {
+        answers(to: context, services, promptField: promptField) {
+            let provider = upstream.provider(model, context.trace)
+            let conversation = try await provider.begin(try request(for: nil), guardrail: nil)
+            for warning in conversation.warnings { context.trace.warn(warning) }
+            return Answer(
+                lease: nil, form: try encoder(of: conversation, named: model, nil), conversation: conversation)
+        }
+    }
 }
 
 /// Replaces the model in a body. Removes this server's own fields, since OpenAI's API rejects unknown ones.
@@ -136,8 +186,8 @@ extension UpstreamEndpoint {
     /// written for one model.
     fileprivate var isConversation: Bool {
         switch self {
-        case .chat, .responses: true
-        case .completions, .embeddings, .images: false
+        case .chat, .responses, .messages: true
+        case .completions, .messageTokens, .embeddings, .images: false
         }
     }
 }

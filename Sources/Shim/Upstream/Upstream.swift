@@ -1,5 +1,7 @@
 import Foundation
 import HTTP
+import LocalLLM
+import Providers
 import Synchronization
 import Wire
 
@@ -15,6 +17,8 @@ final class Upstream: Sendable {
     private let client: HTTPClient
     private let tools: Tools
     private let breaker = Mutex(CircuitBreaker())
+    /// Endpoints that it has answered with "not found".
+    private let missing = Mutex<Set<UpstreamEndpoint>>([])
     private let models = UpstreamModels()
 
     /// Maximum attempts to connect.
@@ -38,28 +42,44 @@ final class Upstream: Sendable {
     /// State of the circuit breaker.
     var circuit: CircuitBreaker.State { breaker.withLock { $0.state } }
 
+    /// Whether requests to the endpoint are forwarded as they are. Other conversations are translated.
+    func has(_ endpoint: UpstreamEndpoint) -> Bool {
+        endpoint.apis.contains(options.api) && !missing.withLock { $0.contains(endpoint) }
+    }
+
+    /// Its model as what answers conversations, in any form that clients have.
+    func provider(_ model: String, _ trace: RequestTrace) -> any Provider {
+        trace.model = model
+        return Service(options.api, model: model, over: UpstreamTransport(upstream: self, trace: trace))
+    }
+
     /// Forwards a body to the endpoint and passes the answer on, streamed or whole.
     ///
-    /// - Parameter streams: Whether the body asks for a stream.
+    /// - Parameters:
+    ///   - streams: Whether the body asks for a stream.
+    ///   - request: Its headers tell what the client knows of the API.
     func answer(
-        _ endpoint: UpstreamEndpoint, _ body: [UInt8], streams: Bool, _ trace: RequestTrace
+        _ endpoint: UpstreamEndpoint, _ body: [UInt8], streams: Bool, _ request: Request, _ trace: RequestTrace
     ) async throws -> Response {
         guard streams else {
             let headers: Headers = ["Content-Type": "application/json"]
-            return Response(status: 200, headers: headers, body: .bytes(try await whole(endpoint, body, trace)))
+            let answer = try await whole(endpoint, body, trace, of: request)
+            return Response(status: 200, headers: headers, body: .bytes(answer))
         }
-        let reply = try await send(endpoint, body, trace)
+        let reply = try await send(endpoint, body, trace, of: request)
         return try await UpstreamStream(reply, endpoint, hiding: options.key).response(trace)
     }
 
     /// Forwards a body without `stream`. Checks that the answer is JSON with the endpoint's result field.
-    func whole(_ endpoint: UpstreamEndpoint, _ body: [UInt8], _ trace: RequestTrace) async throws -> [UInt8] {
-        let reply = try await send(endpoint, body, trace)
+    func whole(
+        _ endpoint: UpstreamEndpoint, _ body: [UInt8], _ trace: RequestTrace, of request: Request? = nil
+    ) async throws -> [UInt8] {
+        let reply = try await send(endpoint, body, trace, of: request)
         let bytes = try await reply.body(upTo: Self.mostBytes)
         // Foundation also accepts UTF-16, in which ASCII contains zeros; clients do not.
         guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil,
             let object = try? JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any],
-            object[endpoint.resultField] is [Any]
+            object[endpoint.resultField] is [Any] || object[endpoint.resultField] is Int
         else {
             throw reply.failsForRequest(.upstream("The upstream API sent an unexpected response."))
         }
@@ -78,7 +98,7 @@ final class Upstream: Sendable {
         var client = client
         client.limits.silence = .seconds(5)
         client.limits.whole = .seconds(10)
-        guard let response = try? await client.send("GET", options.basePath + "/models", headers: headers),
+        guard let response = try? await client.send("GET", options.basePath + "/models", headers: headers()),
             response.status == 200
         else { return nil }
         return try? await response.body(upTo: Self.mostBytesOfModels)
@@ -88,16 +108,17 @@ final class Upstream: Sendable {
 
     /// - Returns: A reply with status 200, whose body is not read yet.
     /// - Throws: `APIError` for the client; `CancellationError`.
-    private func send(
-        _ endpoint: UpstreamEndpoint, _ body: [UInt8], _ trace: RequestTrace
+    fileprivate func send(
+        _ endpoint: UpstreamEndpoint, _ body: [UInt8], _ trace: RequestTrace, of request: Request? = nil
     ) async throws -> UpstreamReply {
+        guard has(endpoint) else { throw APIError.upstreamLacks(endpoint) }
         trace.engine = .upstream
         guard let ticket = breaker.withLock({ $0.admit(tools.now()) }) else { throw APIError.isNotAsked(for: wait) }
         let client = trace.client ?? ""
         let trial = UpstreamTrial { [self] ending in settle(ticket, ending, client) }
         let response: ClientResponse
         do {
-            response = try await sendUntilConnected(endpoint, body)
+            response = try await sendUntilConnected(endpoint, body, headers(request))
         } catch let error as ClientError {
             trial.settle(.failed)
             throw APIError(error)
@@ -108,6 +129,9 @@ final class Upstream: Sendable {
             try Task.checkCancellation()
             let error = APIError(upstreamStatus: response.status, response.headers, text, hiding: options.key)
             switch response.status {
+            case 404 where endpoint == .responses && error.code != "model_not_found", 405 where endpoint == .responses:
+                missing.withLock { _ = $0.insert(endpoint) }
+                throw reply.refuses(.upstreamLacks(endpoint))
             case 500, 501: throw reply.failsForRequest(error)
             case 502...: throw reply.fails(error)
             default: throw reply.refuses(error)
@@ -117,7 +141,9 @@ final class Upstream: Sendable {
     }
 
     /// Retries only if no connection was made: nothing was sent, so nothing can happen twice.
-    private func sendUntilConnected(_ endpoint: UpstreamEndpoint, _ body: [UInt8]) async throws -> ClientResponse {
+    private func sendUntilConnected(
+        _ endpoint: UpstreamEndpoint, _ body: [UInt8], _ headers: Headers
+    ) async throws -> ClientResponse {
         var delay = 0.1
         for _ in 1..<Self.attempts {
             do {
@@ -131,12 +157,18 @@ final class Upstream: Sendable {
         return try await client.send("POST", options.basePath + endpoint.path, headers: headers, body: body)
     }
 
-    private var headers: Headers {
+    private func headers(_ request: Request? = nil) -> Headers {
         var headers: Headers = [
             "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
             "Accept-Encoding": "identity", "User-Agent": "shim/\(version)",
         ]
-        headers["Authorization"] = options.key.map { "Bearer \($0)" }
+        switch options.api {
+        case .openAI: headers["Authorization"] = options.key.map { "Bearer \($0)" }
+        case .anthropic:
+            headers["x-api-key"] = options.key
+            headers["anthropic-version"] = request?.headers["anthropic-version"] ?? "2023-06-01"
+            headers["anthropic-beta"] = request?.headers["anthropic-beta"]
+        }
         return headers
     }
 
@@ -159,23 +191,35 @@ final class Upstream: Sendable {
 
 /// The endpoints of an upstream.
 enum UpstreamEndpoint: Sendable {
-    case chat, completions, responses, embeddings, images
+    case chat, completions, responses, messages, messageTokens, embeddings, images
+
+    /// The APIs that have the endpoint.
+    fileprivate var apis: Set<ServiceAPI> {
+        switch self {
+        case .chat, .completions, .responses, .embeddings, .images: [.openAI]
+        case .messages, .messageTokens: [.anthropic]
+        }
+    }
 
     var path: String {
         switch self {
         case .chat: "/chat/completions"
         case .completions: "/completions"
         case .responses: "/responses"
+        case .messages: "/messages"
+        case .messageTokens: "/messages/count_tokens"
         case .embeddings: "/embeddings"
         case .images: "/images/generations"
         }
     }
 
-    /// Field with the list of results in a whole answer.
+    /// Field with the list of results in a whole answer, or their number.
     fileprivate var resultField: String {
         switch self {
         case .chat, .completions: "choices"
         case .responses: "output"
+        case .messages: "content"
+        case .messageTokens: "input_tokens"
         case .embeddings, .images: "data"
         }
     }
@@ -183,8 +227,42 @@ enum UpstreamEndpoint: Sendable {
     /// Whether a complete stream ends with an event that says so.
     var saysWhenItEnds: Bool {
         switch self {
-        case .chat, .completions, .responses: true
-        case .embeddings, .images: false
+        case .chat, .completions, .responses, .messages: true
+        case .messageTokens, .embeddings, .images: false
+        }
+    }
+}
+
+/// Carries translated requests to the upstream.
+private struct UpstreamTransport: ServiceTransport {
+    let upstream: Upstream
+    let trace: RequestTrace
+
+    func events(_ path: String, _ body: [UInt8], _ event: (String) throws -> Void) async throws {
+        let endpoint: UpstreamEndpoint = path == UpstreamEndpoint.messages.path ? .messages : .chat
+        let reply = try await upstream.send(endpoint, body, trace)
+        var parser = ServerSentEventParser(limit: EventRelay.mostBytes)
+        do {
+            while let piece = try await reply.next() {
+                for text in try parser.push(piece) {
+                    try event(text)
+                    reply.begins()
+                }
+            }
+        } catch let error as APIError {
+            throw reply.fails(error)
+        } catch is ServerSentEventParser.TooLong {
+            throw reply.fails(.isNoEvent)
+        }
+        reply.succeeds()
+    }
+
+    func error(_ problem: ServiceProblem, at _: String) -> any Error {
+        switch problem {
+        case .unreadable: APIError.isNoEvent
+        case .brokenOff: APIError(ClientError.lost)
+        case .reported(let event, _): APIError(upstreamEvent: event, hiding: upstream.options.key)
+        case .refused: APIError.contentFiltered("The answer was blocked by a content filter.")
         }
     }
 }

@@ -15,6 +15,12 @@ extension APIError {
             code: "upstream_not_configured")
     }
 
+    static func upstreamLacks(_ endpoint: UpstreamEndpoint) -> Self {
+        .init(
+            status: 501, kind: .server, message: "The upstream API has no endpoint \(endpoint.path).",
+            code: "not_supported")
+    }
+
     /// The request has an image, and neither it nor `--upstream-model` names a model of the upstream.
     static let needsSeeingModel = APIError(
         status: 400, kind: .invalidRequest,

@@ -1,6 +1,7 @@
 import CommandLineParsing
 import Foundation
 import HTTP
+import Providers
 
 /// Command-line options of the upstream.
 struct UpstreamOptions: Sendable {
@@ -15,7 +16,10 @@ struct UpstreamOptions: Sendable {
     static let all = [
         Option(
             "--upstream", value: "URL",
-            help: "OpenAI-compatible API for other models, image generation and image input, e.g. https://host/v1"),
+            help: "API for other models, image generation and image input, e.g. https://host/v1"),
+        Option(
+            "--upstream-api", value: "NAME",
+            help: "whose API the upstream speaks: \(ServiceAPI.names) (default: \(ServiceAPI.openAI.rawValue))"),
         Option(
             "--upstream-key-file", value: "FILE",
             help: "file with the upstream's API key (default: $LOCALLLM_UPSTREAM_KEY)"),
@@ -29,6 +33,7 @@ struct UpstreamOptions: Sendable {
             "--upstream-timeout", value: "SECONDS", help: "maximum silence before a request fails (default 120)"),
     ]
 
+    var api: ServiceAPI
     var host: String
     var port: UInt16
     var usesTLS: Bool
@@ -49,6 +54,11 @@ struct UpstreamOptions: Sendable {
             return nil
         }
         (host, port, usesTLS, basePath) = try Self.address(text)
+        let name = arguments.string("--upstream-api") ?? ServiceAPI.openAI.rawValue
+        guard let api = ServiceAPI(rawValue: name) else {
+            throw UsageError("--upstream-api: expected \(ServiceAPI.names), found '\(name)'")
+        }
+        self.api = api
         keyFile = arguments.string("--upstream-key-file")
         key = environment["LOCALLLM_UPSTREAM_KEY"]
         if let key, !APIKeys.canBeSent(key) {
@@ -110,4 +120,8 @@ struct UpstreamOptions: Sendable {
         }
         return warnings
     }
+}
+
+extension ServiceAPI {
+    fileprivate static var names: String { allCases.map(\.rawValue).joined(separator: " or ") }
 }

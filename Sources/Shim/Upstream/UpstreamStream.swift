@@ -69,7 +69,9 @@ extension UpstreamEndpoint {
     /// The event that ends a stream with an error.
     fileprivate func event(for error: APIError) throws -> [UInt8] {
         switch self {
-        case .chat, .completions, .embeddings, .images: ServerSentEvent.data(try JSON.encode(ErrorBody(error)))
+        case .messages: ServerSentEvent.named("error", try JSON.encode(MessagesErrorBody(error)))
+        case .chat, .completions, .messageTokens, .embeddings, .images:
+            ServerSentEvent.data(try JSON.encode(ErrorBody(error)))
         case .responses:
             ServerSentEvent.named("error", try JSON.encode(ResponseErrorEvent(error, sequenceNumber: nil)))
         }

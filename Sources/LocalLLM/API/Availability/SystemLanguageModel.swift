@@ -122,3 +122,12 @@ public final class SystemLanguageModel: Observable, Sendable {
         }
     }
 }
+
+extension SystemLanguageModel: Provider {
+    /// Loads the model if it is not loaded.
+    public func begin(
+        _ request: ConversationRequest, guardrail: (any Guardrail)?
+    ) async throws -> Conversation {
+        try await host.model().begin(request, guardrail: guardrail)
+    }
+}

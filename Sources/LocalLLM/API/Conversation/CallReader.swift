@@ -34,7 +34,7 @@ struct CallReader: Sendable {
         case .callEnd:
             guard !isFull, let json = text else { return nil }
             text = nil
-            return CallDelta(index: count - 1, isCustom: true, arguments: Self.input(json))
+            return CallDelta(index: count - 1, isCustom: true, arguments: CallDelta.input(json))
         case .reasoning, .content: return nil
         }
     }
@@ -45,8 +45,11 @@ struct CallReader: Sendable {
         guard let own, own.utf8.count >= 9 else { return .unique("call_") }
         return own
     }
+}
 
-    private static func input(_ json: String) -> String {
+extension CallDelta {
+    /// The text that a tool gets, from the JSON of its call.
+    package static func input(_ json: String) -> String {
         struct Arguments: Decodable { let input: String }
         return (try? JSONDecoder().decode(Arguments.self, from: Data(json.utf8)).input) ?? json
     }

@@ -11,6 +11,18 @@ package struct ChoiceDelta: Sendable, Equatable {
         package var hasCalls = false
         /// The stop string that ended the choice, if any.
         package var stopString: String?
+
+        package init(
+            reason: FinishReason, usage: Usage, reasoningTokens: Int = 0, countsPrompt: Bool = true,
+            hasCalls: Bool = false, stopString: String? = nil
+        ) {
+            self.reason = reason
+            self.usage = usage
+            self.reasoningTokens = reasoningTokens
+            self.countsPrompt = countsPrompt
+            self.hasCalls = hasCalls
+            self.stopString = stopString
+        }
     }
 
     package var choice: Int
@@ -54,6 +66,14 @@ package struct CallDelta: Sendable, Equatable {
     /// Whether the tool takes text; `arguments` is then the whole text.
     package var isCustom = false
     package var arguments = ""
+
+    package init(index: Int, id: String? = nil, name: String? = nil, isCustom: Bool = false, arguments: String = "") {
+        self.index = index
+        self.id = id
+        self.name = name
+        self.isCustom = isCustom
+        self.arguments = arguments
+    }
 
     package static func += (calls: inout [CallDelta], delta: CallDelta) {
         if delta.index < calls.count {

@@ -16,9 +16,7 @@ package struct ChoiceReader: Sendable {
     /// The parsed forced beginning until it is sent, and its length in bytes.
     private var begun: [AnswerDelta]
     private let begunBytes: Int
-    private var contentGuard: AnswerGuard?
-    private var reasoningGuard: AnswerGuard?
-    private var hasContent = false
+    private var choiceGuard: ChoiceGuard?
     /// Tokens whose text the guardrail holds back.
     private var heldTokens: [ListedToken] = []
     /// Whether every delta has the token counts and times so far.
@@ -56,8 +54,7 @@ package struct ChoiceReader: Sendable {
         begunBytes = prompt?.beginning.utf8.count ?? 0
         calls = CallReader(tools)
         self.list = list
-        contentGuard = guardrail.map { AnswerGuard($0) }
-        reasoningGuard = guardrail.map { AnswerGuard($0) }
+        choiceGuard = guardrail.map { ChoiceGuard($0) }
     }
 
     /// Makes the choice empty: what is generated for the prompt to be computed is dropped.
@@ -95,30 +92,27 @@ package struct ChoiceReader: Sendable {
             delta.content += piece.text
         }
         delta.tokens += list?.read(piece, contentStart: contentStart) ?? []
-        try hold(&delta, isLast: piece.finish != nil)
-        if let echo {
-            delta.content = echo.content + delta.content
-            delta.tokens = echo.tokens + delta.tokens
-        }
-        echo = nil
         if let finish = piece.finish {
             delta.finish = .init(
                 reason: finish.reason, usage: finish.usage, reasoningTokens: reasoningTokens,
                 countsPrompt: countsPrompt,
                 hasCalls: calls.count > 0, stopString: finish.stopString)
         }
+        try hold(&delta)
+        if let echo {
+            delta.content = echo.content + delta.content
+            delta.tokens = echo.tokens + delta.tokens
+        }
+        echo = nil
         if reportsUsage { delta.usage = usage(after: piece) }
         return delta
     }
 
     /// Replaces a delta's text by the text that the guardrail has passed.
-    private mutating func hold(_ delta: inout ChoiceDelta, isLast: Bool) throws(GuardrailViolation) {
-        guard contentGuard != nil else { return }
+    private mutating func hold(_ delta: inout ChoiceDelta) throws(GuardrailViolation) {
+        guard choiceGuard != nil else { return }
         let content = delta.content
-        // Reasoning is complete when content begins.
-        hasContent = hasContent || !content.isEmpty
-        delta.reasoning = try reasoningGuard?.pass(delta.reasoning, isLast: isLast || hasContent) ?? ""
-        delta.content = try contentGuard?.pass(content, isLast: isLast) ?? ""
+        try choiceGuard?.pass(&delta)
         heldTokens += delta.tokens
         delta.tokens = delta.content.utf8.count >= content.utf8.count ? heldTokens : []
         if !delta.tokens.isEmpty { heldTokens = [] }

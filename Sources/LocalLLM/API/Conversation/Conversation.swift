@@ -1,28 +1,96 @@
 import Tokenizer
 
-/// A request on its way: its prompts, and a generation for each choice.
-package struct Conversation: Sendable {
-    /// The texts and tokens of the prompts, in order.
+/// An answer that has begun: the streams of its choices.
+public struct Conversation: Sendable {
+    /// The texts and tokens of the prompts, in order; empty if a service answers.
     package let prompts: [TextPrompt]
     /// The options of the first choice.
     package let options: SamplingOptions
     /// Choices that need no generation.
     package fileprivate(set) var given: [ChoiceDelta] = []
-    package fileprivate(set) var choices: [Choice] = []
-    /// What is not enforced of the request's schemas.
+    package fileprivate(set) var streams: [Deltas] = []
+    /// Number of choices, the given ones included.
+    package let count: Int
+    /// What of the request has no effect on the answer.
     package let warnings: [String]
 
-    /// A generation and the reader that turns its pieces into deltas.
-    package struct Choice: Sendable {
-        package let generation: Generation
-        package let reader: ChoiceReader
+    fileprivate init(_ prompts: [TextPrompt], _ options: SamplingOptions, count: Int, warnings: [String]) {
+        (self.prompts, self.options, self.count, self.warnings) = (prompts, options, count, warnings)
+    }
 
-        package init(generation: Generation, reader: ChoiceReader) {
-            (self.generation, self.reader) = (generation, reader)
+    /// An answer that `body` sends piece by piece. Returns when it has sent the first one.
+    ///
+    /// - Parameter body: Sends the deltas of all choices; cancelled when nobody reads them any more.
+    /// - Throws: The error of `body` before its first delta; `CancellationError`.
+    package init(
+        _ options: SamplingOptions, count: Int, warnings: [String],
+        _ body: @escaping @Sendable (_ send: @escaping @Sendable (ChoiceDelta) -> Void) async throws -> Void
+    ) async throws {
+        let (deltas, continuation) = AsyncThrowingStream<ChoiceDelta, any Error>.makeStream()
+        let (beginning, begun) = AsyncThrowingStream<Void, any Error>.makeStream()
+        let task = Task {
+            do {
+                try await body { delta in
+                    continuation.yield(delta)
+                    begun.yield()
+                }
+                continuation.finish()
+                begun.finish()
+            } catch {
+                continuation.finish(throwing: error)
+                begun.finish(throwing: error)
+            }
         }
+        continuation.onTermination = { _ in task.cancel() }
+        try await withTaskCancellationHandler {
+            for try await _ in beginning { break }
+            try Task.checkCancellation()
+        } onCancel: {
+            task.cancel()
+        }
+        self.init([], options, count: count, warnings: warnings)
+        streams = [Deltas(received: deltas)]
+    }
+
+    /// Generations that were begun in another way than from a request.
+    package init(_ streams: [Deltas]) {
+        self.init([], .init(), count: streams.count, warnings: [])
+        self.streams = streams
     }
 
     package var promptTokens: Int { prompts.reduce(0) { $0 + $1.tokens.count } }
+
+    /// The deltas of a choice, or of all choices of a service's answer. Iterate them once.
+    package struct Deltas: AsyncSequence, Sendable {
+        private var generation: Generation?
+        private var reader: ChoiceReader?
+        private var received: AsyncThrowingStream<ChoiceDelta, any Error>?
+
+        package init(_ generation: Generation, _ reader: ChoiceReader) {
+            (self.generation, self.reader) = (generation, reader)
+        }
+
+        fileprivate init(received: AsyncThrowingStream<ChoiceDelta, any Error>) { self.received = received }
+
+        package func makeAsyncIterator() -> Iterator {
+            Iterator(
+                pieces: generation?.makeAsyncIterator(), reader: reader, received: received?.makeAsyncIterator())
+        }
+
+        package struct Iterator: AsyncIteratorProtocol {
+            fileprivate var pieces: Generation.AsyncIterator?
+            fileprivate var reader: ChoiceReader?
+            fileprivate var received: AsyncThrowingStream<ChoiceDelta, any Error>.AsyncIterator?
+
+            package mutating func next(
+                isolation actor: isolated (any Actor)? = #isolation
+            ) async throws -> ChoiceDelta? {
+                guard pieces != nil else { return try await received?.next(isolation: actor) }
+                guard let piece = try await pieces?.next(isolation: actor) else { return nil }
+                return try reader?.read(piece)
+            }
+        }
+    }
 }
 
 extension ConversationModel {
@@ -31,7 +99,7 @@ extension ConversationModel {
     /// - Parameter guardrail: Reviews the user's messages, or the texts, and holds back the text of the choices.
     /// - Throws: `GuardrailViolation`, `ContentFormatError`, `LocalModelError`; `ImageFileError` for an image that cannot be
     ///   decoded.
-    package func begin(_ request: ConversationRequest, guardrail: (any Guardrail)? = nil) async throws -> Conversation {
+    public func begin(_ request: ConversationRequest, guardrail: (any Guardrail)?) async throws -> Conversation {
         switch request.input {
         case .messages(let messages):
             try guardrail?.check(prompts: messages.filter { $0.role == .user }.map(\.content))
@@ -91,15 +159,16 @@ extension ConversationModel {
         _ request: ConversationRequest, _ prompts: [TextPrompt], _ tokens: [ModelPrompt], _ options: SamplingOptions,
         _ warnings: [String], reader: (Int, Int) -> ChoiceReader
     ) -> Conversation {
-        var conversation = Conversation(prompts: prompts, options: options, warnings: warnings)
-        let group = GenerationGroup(size: prompts.count * request.choices)
-        for index in 0..<prompts.count * request.choices {
+        let count = prompts.count * request.choices
+        var conversation = Conversation(prompts, options, count: count, warnings: warnings)
+        let group = GenerationGroup(size: count)
+        for index in 0..<count {
             let (prompt, number) = index.quotientAndRemainder(dividingBy: request.choices)
             var reader = reader(prompt, index)
-            let count = prompts[prompt].tokens.count
+            let tokenCount = prompts[prompt].tokens.count
             // An echo has been computed already. The answer to no tokens is empty, as in llama.cpp's server.
-            if count == 0 || options.maximumTokens == 0 && request.echoesPrompt {
-                conversation.given.append(reader.wholeEcho(promptTokens: count))
+            if tokenCount == 0 || options.maximumTokens == 0 && request.echoesPrompt {
+                conversation.given.append(reader.wholeEcho(promptTokens: tokenCount))
                 continue
             }
             var options = options
@@ -112,8 +181,7 @@ extension ConversationModel {
                 options.maximumTokens = 1
                 reader.dropsText()
             }
-            conversation.choices.append(
-                .init(generation: generate(tokens[prompt], options: options, group: group), reader: reader))
+            conversation.streams.append(.init(generate(tokens[prompt], options: options, group: group), reader))
         }
         return conversation
     }

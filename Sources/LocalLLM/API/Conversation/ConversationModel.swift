@@ -3,7 +3,7 @@ package import Template
 package import Tokenizer
 
 /// What a conversation needs of a model. Tests replace it by a scripted one.
-package protocol ConversationModel: Sendable {
+package protocol ConversationModel: Provider {
     var contextSize: Int { get }
     var tokenizer: TextTokenizer { get throws(LocalModelError) }
 

@@ -2,7 +2,7 @@ package import Constraint
 package import Template
 
 /// What a model is to answer, and everything that decides the answer.
-package struct ConversationRequest: Sendable {
+public struct ConversationRequest: Sendable {
     package enum Input: Sendable {
         /// A conversation, whose last message is answered or continued.
         case messages([ChatMessage])
@@ -31,7 +31,7 @@ package struct ConversationRequest: Sendable {
     package init(_ input: Input) { self.input = input }
 
     /// The conversation; empty if texts are continued.
-    var messages: [ChatMessage] { if case .messages(let messages) = input { messages } else { [] } }
+    package var messages: [ChatMessage] { if case .messages(let messages) = input { messages } else { [] } }
 
     /// How the chat template is used.
     package struct Rendering: Sendable {

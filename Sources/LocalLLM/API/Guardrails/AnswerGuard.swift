@@ -22,6 +22,24 @@ public struct AnswerGuard: Sendable {
     }
 }
 
+/// Holds back the texts of one choice until a guardrail has passed them.
+package struct ChoiceGuard: Sendable {
+    private var reasoning: AnswerGuard
+    private var content: AnswerGuard
+    private var hasContent = false
+
+    package init(_ guardrail: any Guardrail) { (reasoning, content) = (AnswerGuard(guardrail), AnswerGuard(guardrail)) }
+
+    /// Replaces a delta's texts by those that have passed.
+    package mutating func pass(_ delta: inout ChoiceDelta) throws(GuardrailViolation) {
+        let isLast = delta.finish != nil
+        // Reasoning is complete when content begins.
+        hasContent = hasContent || !delta.content.isEmpty
+        delta.reasoning = try reasoning.pass(delta.reasoning, isLast: isLast || hasContent)
+        delta.content = try content.pass(delta.content, isLast: isLast)
+    }
+}
+
 /// A guardrail rejected a text.
 public struct GuardrailViolation: Error, Equatable, Sendable {
     /// The guardrail's message for the user.

@@ -4,15 +4,24 @@ import Foundation
 
 /// One answer: fits the conversation into the context, generates, and makes room again when the context fills up.
 struct Answering {
+    /// What generates the messages.
+    enum Engine {
+        case local(LocalModel)
+        case provider(any Provider)
+
+        /// What the transcript names as the origin of a response.
+        var assetIDs: [String] { if case .local(let model) = self { [model.info.name] } else { [] } }
+    }
+
     let session: LanguageModelSession
-    let model: LocalModel
+    let engine: Engine
     let options: GenerationOptions
     /// Token counts so far.
-    private(set) var usage = Usage.none
+    var usage = Usage.none
 
-    init(session: LanguageModelSession, model: LocalModel, options: GenerationOptions) {
+    init(session: LanguageModelSession, engine: Engine, options: GenerationOptions) {
         self.session = session
-        self.model = model
+        self.engine = engine
         self.options = options
     }
 
@@ -26,7 +35,8 @@ struct Answering {
     ) async throws -> GeneratedContent {
         let id = GenerationID()
         let tools = try SessionTools(session.tools)
-        let images = try await model.images(of: session.transcript)
+        var images: [String: ModelImage] = [:]
+        if case .local(let model) = engine { images = try await model.images(of: session.transcript) }
         var (texts, thoughts): ([String], [String]) = ([], [])
         var callCount = 0
         while true {
@@ -72,7 +82,7 @@ struct Answering {
             texts.append(message.content)
             if !message.content.isBlank {
                 let said = Transcript.Response(
-                    assetIDs: [model.info.name], segments: .init(text: message.content))
+                    assetIDs: engine.assetIDs, segments: .init(text: message.content))
                 session.observedTranscript.update { $0.append(.response(said)) }
             }
             session.observedTranscript.update { transcript in
@@ -94,7 +104,17 @@ struct Answering {
         let content = try format.map { ContentFormat(.jsonSchema(try $0.schema.enforcedSchema), name: $0.name) }
         var window = ConversationWindow(
             session.transcript, for: session.model.useCase, tools: tools, images: images, format: content)
-        var prompt = try await fit(&window, answered: 0)
+        switch engine {
+        case .local(let model): return try await generate(&window, with: model, tools, show)
+        case .provider(let provider): return try await ask(provider, &window, show)
+        }
+    }
+
+    private mutating func generate(
+        _ window: inout ConversationWindow, with model: LocalModel, _ tools: SessionTools,
+        _ show: (String, String) -> Void
+    ) async throws -> ChoiceDelta {
+        var prompt = try await fit(&window, answered: 0, model)
         var text = AnswerText(try model.answerDecoder, after: prompt, tools: tools.offer, session.model.guardrails)
         var sampling = SamplingOptions(options)
         sampling.constraint = try model.constraint(for: window.request(), after: prompt) { _ in }
@@ -112,10 +132,11 @@ struct Answering {
             guard let finish else { throw CancellationError() }
             usage = usage == .none ? finish.usage : usage.adding(finish.usage)
             // A value is constrained from its beginning, so a cut-off one cannot be continued.
-            guard finish.reason == .length, answer.count < options.maximumResponseTokens ?? .max, format == nil else {
+            guard finish.reason == .length, answer.count < options.maximumResponseTokens ?? .max, window.format == nil
+            else {
                 break
             }
-            prompt = try await fit(&window, answered: answer.count)
+            prompt = try await fit(&window, answered: answer.count, model)
             // Later calls in such a long text are parsed, but not constrained to their schemas.
             sampling.constraint = nil
         }
@@ -128,7 +149,7 @@ struct Answering {
     ///
     /// - Parameter answered: Tokens of the answer generated so far.
     private func fit(
-        _ window: inout ConversationWindow, answered: Int
+        _ window: inout ConversationWindow, answered: Int, _ model: LocalModel
     ) async throws -> ConversationPrompt {
         let size = model.contextSize
         let policy = session.contextOverflowPolicy
@@ -140,9 +161,8 @@ struct Answering {
             if policy == .summarize {
                 window.summary = try await Summary(model: model).make(of: dropped, after: window.summary)
             }
-            let omission = Transcript.Omission(entryIDs: dropped.flatMap { $0 }.map(\.id), summary: window.summary)
             prompt = try window.prompt(for: model)
-            session.observedTranscript.update { $0.append(omission) }
+            omit(dropped, window.summary)
         }
         guard prompt.tokens.count + answered < size else {
             let and = answered == 0 ? "" : " and an answer of \(answered) so far"
@@ -152,6 +172,60 @@ struct Answering {
                     contextSize: size, tokenCount: prompt.tokens.count + answered))
         }
         return prompt
+    }
+}
+
+extension Answering {
+    /// Asks a provider for the next message. If the conversation is too long for it, the older half of the turns is
+    /// dropped, and so on.
+    private mutating func ask(
+        _ provider: any Provider, _ window: inout ConversationWindow, _ show: (String, String) -> Void
+    ) async throws -> ChoiceDelta {
+        while true {
+            var request = window.request()
+            request.sampling = SamplingOptions(options)
+            do {
+                let answer = try await provider.begin(request, guardrail: session.model.guardrails)
+                var whole = ChoiceDelta(choice: 0)
+                for stream in answer.streams {
+                    for try await delta in stream {
+                        whole += delta
+                        if !delta.content.isEmpty || !delta.reasoning.isEmpty { show(whole.content, whole.reasoning) }
+                    }
+                }
+                // A cancelled task's stream ends without a `finish`.
+                guard let finish = whole.finish else { throw CancellationError() }
+                usage = usage == .none ? finish.usage : usage.adding(finish.usage)
+                return whole
+            } catch  where isTooLong(error) {
+                let policy = session.contextOverflowPolicy
+                guard window.turns.count > 1, policy != .throwError else {
+                    throw LanguageModelSession.GenerationError.exceededContextWindowSize(
+                        .init(debugDescription: "The conversation is too long for the provider: \(error)"))
+                }
+                let dropped = window.dropOlderHalf()
+                if policy == .summarize {
+                    window.summary = try await Summary.make(of: dropped, after: window.summary, by: provider)
+                }
+                omit(dropped, window.summary)
+            }
+        }
+    }
+
+    /// Notes in the transcript that turns are no longer read.
+    private func omit(_ turns: [ConversationWindow.Turn], _ summary: String?) {
+        let omission = Transcript.Omission(entryIDs: turns.flatMap { $0 }.map(\.id), summary: summary)
+        session.observedTranscript.update { $0.append(omission) }
+    }
+}
+
+/// Whether a provider refused a conversation for its length.
+private func isTooLong(_ error: any Error) -> Bool {
+    switch error {
+    case let error as any ProviderError: error.isConversationTooLong
+    case LocalModelError.contextSizeExceeded: true
+    case LanguageModelSession.GenerationError.exceededContextWindowSize: true
+    default: false
     }
 }
 

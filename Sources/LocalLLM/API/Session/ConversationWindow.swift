@@ -16,7 +16,7 @@ struct ConversationWindow: Sendable {
     /// The images of the transcript, by the ids of their segments.
     private let images: [String: ModelImage]
     /// What the answer has to be; `nil`: text.
-    private let format: ContentFormat?
+    let format: ContentFormat?
 
     init(
         _ transcript: Transcript, for useCase: SystemLanguageModel.UseCase = .general, tools: SessionTools = .none,
@@ -78,6 +78,13 @@ struct ConversationWindow: Sendable {
     func beginning(for model: LocalModel, prefix: String = "") throws(LocalModelError) -> [Int32] {
         let (one, other) = (try prompt(for: model, adding: prefix + "a"), try prompt(for: model, adding: prefix + "b"))
         return zip(one.tokens, other.tokens).prefix { $0 == $1 }.map(\.0)
+    }
+
+    /// - Returns: The dropped turns; the last turn is never among them.
+    mutating func dropOlderHalf() -> [Turn] {
+        let dropped = turns.prefix(turns.count / 2)
+        turns.removeFirst(dropped.count)
+        return Array(dropped)
     }
 
     /// Drops turns, oldest first, until the rest has at most `tokens` tokens or only the last turn is left.
@@ -156,8 +163,8 @@ extension Transcript.Prompt {
             return (attachment.label.map { $0.replacing(mark, with: "") + ": " } ?? "") + mark
         }
         var message = ChatMessage.user(lines.joined(separator: "\n") + schemaText.replacing(mark, with: ""))
-        // The text is what templates see; what the images hold is in the window's `images`.
-        message.images = images.map { _ in Data() }
+        // A prompt's files are read before it is added; a model of this machine takes the window's `images` instead.
+        message.images = images.map { (try? $0.data) ?? Data() }
         return message
     }
 

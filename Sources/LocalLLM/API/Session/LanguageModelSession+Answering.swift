@@ -31,18 +31,19 @@ extension LanguageModelSession {
         defer { endRequest() }
         return try await GenerationError.naming {
             try model.guardrails.check(prompts: [prompt.text])
-            let local = try await model.host.model()
+            let engine: Answering.Engine =
+                if let provider { .provider(provider) } else { .local(try await model.host.model()) }
             let before = transcript
             let entry = Transcript.Prompt(
                 segments: try prompt.segments.readingImages(), options: options, responseFormat: format)
             observedTranscript.update { $0.append(.prompt(entry)) }
             do {
-                var answering = Answering(session: self, model: local, options: options)
+                var answering = Answering(session: self, engine: engine, options: options)
                 let content = try await answering.run(format, show)
                 let response = Transcript.Response(
-                    assetIDs: [local.info.name], segments: [Transcript.Segment(content, format)])
+                    assetIDs: engine.assetIDs, segments: [Transcript.Segment(content, format)])
                 observedTranscript.update { $0.append(.response(response)) }
-                warm(local, options)
+                if case .local(let model) = engine { warm(model, options) }
                 return Answer(
                     content: content, entries: Array(transcript)[before.count...], usage: answering.usage)
             } catch {

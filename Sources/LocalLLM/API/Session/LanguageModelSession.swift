@@ -6,6 +6,8 @@ import Synchronization
 /// Safe to use from any task or actor. Earlier turns stay in the prefix cache, so a turn computes only its new tokens.
 public final class LanguageModelSession: Observable, Sendable {
     let model: SystemLanguageModel
+    /// Answers instead of the model, whose use case and guardrails stay in force.
+    let provider: (any Provider)?
     let observedTranscript: Observed<Transcript>
     private let responding = Observed(false)
     private let overflowPolicy = Mutex(ContextOverflowPolicy.trimOldest)
@@ -58,8 +60,33 @@ public final class LanguageModelSession: Observable, Sendable {
     ///
     /// - Parameter tools: Tools that the model may call from now on, regardless of those that the transcript's
     ///   instructions list.
-    public init(model: SystemLanguageModel = .default, tools: [any Tool] = [], transcript: Transcript) {
+    public convenience init(model: SystemLanguageModel = .default, tools: [any Tool] = [], transcript: Transcript) {
+        self.init(model, nil, tools, transcript)
+    }
+
+    /// Begins or resumes a conversation with a provider, such as a service or a model with a fallback.
+    ///
+    /// - Parameters:
+    ///   - tools: Tools that the provider's model may call. They run in this process.
+    ///   - guardrails: Review prompts before they leave the process, and answers.
+    public convenience init(
+        provider: any Provider, tools: [any Tool] = [], transcript: Transcript = Transcript(),
+        guardrails: SystemLanguageModel.Guardrails = .default
+    ) {
+        self.init(SystemLanguageModel(guardrails: guardrails), provider, tools, transcript)
+    }
+
+    /// Begins a conversation with a provider, such as a service or a model with a fallback.
+    public convenience init(provider: any Provider, tools: [any Tool] = [], instructions: String) {
+        let entry = Transcript.Instructions(segments: .init(text: instructions))
+        self.init(provider: provider, tools: tools, transcript: Transcript(entries: [.instructions(entry)]))
+    }
+
+    private init(
+        _ model: SystemLanguageModel, _ provider: (any Provider)?, _ tools: [any Tool], _ transcript: Transcript
+    ) {
         self.model = model
+        self.provider = provider
         self.tools = tools
         observedTranscript = Observed(transcript)
     }
@@ -79,8 +106,11 @@ public final class LanguageModelSession: Observable, Sendable {
     /// Loads the model and prefills the instructions and earlier turns, so that the next answer starts sooner. Returns
     /// at once; `SystemLanguageModel.status` shows whether the model could be loaded.
     ///
+    /// With a provider this does nothing.
+    ///
     /// - Parameter promptPrefix: Known beginning of the next prompt.
     public func prewarm(promptPrefix: Prompt? = nil) {
+        guard provider == nil else { return }
         Task.detached { [self] in
             guard let local = try? await model.host.model() else { return }
             warm(local, .init(), prefix: promptPrefix?.text ?? "")

@@ -11,19 +11,45 @@ struct Summary {
     func make(of turns: [ConversationWindow.Turn], after earlier: String?) async throws -> String? {
         let limit = model.contextSize / 8
         for count in stride(from: turns.count, to: 0, by: -1) {
-            let lines = [earlier].compactMap(\.self) + turns.suffix(count).flatMap { $0 }.compactMap(line)
-            let request = Transcript(entries: [
-                .instructions(.init(segments: .init(text: Self.instructions))),
-                .prompt(.init(segments: .init(text: lines.joined(separator: "\n")))),
-            ])
-            let prompt = try ConversationWindow(request).prompt(for: model)
+            let prompt = try Self.window(of: turns.suffix(count), after: earlier).prompt(for: model)
             if prompt.tokens.count + limit <= model.contextSize { return try await generate(prompt, limit) }
         }
         return earlier
     }
 
+    /// The same by a provider, whose context size is not known; it gets all turns.
+    ///
+    /// - Returns: The earlier summary if the provider fails: the conversation goes on without these turns.
+    static func make(
+        of turns: [ConversationWindow.Turn], after earlier: String?, by provider: any Provider
+    ) async throws -> String? {
+        var request = window(of: turns[...], after: earlier).request()
+        request.sampling.maximumTokens = 512
+        do {
+            var whole = ChoiceDelta(choice: 0)
+            for stream in try await provider.begin(request, guardrail: nil).streams {
+                for try await delta in stream { whole += delta }
+            }
+            return whole.finish == nil ? earlier : whole.content
+        } catch {
+            try Task.checkCancellation()
+            return earlier
+        }
+    }
+
+    private static func window(
+        of turns: ArraySlice<ConversationWindow.Turn>, after earlier: String?
+    ) -> ConversationWindow {
+        let lines = [earlier].compactMap(\.self) + turns.flatMap { $0 }.compactMap(line)
+        return ConversationWindow(
+            Transcript(entries: [
+                .instructions(.init(segments: .init(text: instructions))),
+                .prompt(.init(segments: .init(text: lines.joined(separator: "\n")))),
+            ]))
+    }
+
     /// - Returns: `nil` for reasoning, which was not addressed to the user.
-    private func line(_ entry: Transcript.Entry) -> String? {
+    private static func line(_ entry: Transcript.Entry) -> String? {
         switch entry {
         case .prompt: "User: \(entry.text)"
         case .reasoning: nil

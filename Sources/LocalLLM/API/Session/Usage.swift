@@ -3,7 +3,14 @@ extension LanguageModelSession {
 }
 
 extension Usage {
-    static let none = Usage(promptTokens: 0, completionTokens: 0, secondsToFirstToken: 0, decodeSeconds: 0)
+    static let none = Usage(promptTokens: 0, cachedTokens: 0, completionTokens: 0)
+
+    /// Counts without times, as services report them.
+    package init(promptTokens: Int, cachedTokens: Int, completionTokens: Int) {
+        self.init(
+            promptTokens: promptTokens, cachedTokens: cachedTokens, completionTokens: completionTokens,
+            secondsToFirstToken: 0, decodeSeconds: 0)
+    }
 }
 
 /// The 27 SDK's names of the counts.

@@ -1,15 +1,15 @@
-import Foundation
-import LocalLLM
+package import Foundation
+package import LocalLLM
 
 extension ChatMessage {
-    enum Part {
+    package enum Part {
         case text(String)
         /// A PNG, JPEG, WebP or GIF file.
         case image(Data)
     }
 
     /// The text with the images in their places. Texts that are empty but for line breaks are left out beside images.
-    var parts: [Part] {
+    package var parts: [Part] {
         guard let images, !images.isEmpty else { return [.text(content)] }
         var parts: [Part] = []
         for (index, text) in content.split(separator: Self.imagePlaceholder, omittingEmptySubsequences: false)
@@ -23,12 +23,18 @@ extension ChatMessage {
     }
 }
 
+extension ChatMessage.Part {
+    /// `nil` for an image.
+    var text: String? { if case .text(let text) = self { text } else { nil } }
+}
+
 extension Data {
-    /// An image's file as a `data:` URL (RFC 2397).
-    package var imageDataURL: String {
-        let type =
-            starts(with: [0x89, 0x50])
+    /// The subtype of an image's media type, by the first bytes of its file.
+    var imageType: String {
+        starts(with: [0x89, 0x50])
             ? "png" : starts(with: Array("RIFF".utf8)) ? "webp" : starts(with: Array("GIF8".utf8)) ? "gif" : "jpeg"
-        return "data:image/\(type);base64,\(base64EncodedString())"
     }
+
+    /// An image's file as a `data:` URL (RFC 2397).
+    package var imageDataURL: String { "data:image/\(imageType);base64,\(base64EncodedString())" }
 }

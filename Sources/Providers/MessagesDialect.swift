@@ -1,0 +1,201 @@
+import Foundation
+import LocalLLM
+import Template
+import Wire
+
+/// Anthropic's messages.
+///
+/// Anthropic API reference, "Create a Message" and "Streaming messages", version 2023-06-01.
+enum MessagesDialect: ServiceDialect {
+    static let path = "/messages"
+    /// Maximum length of an answer if the request has none: the API requires one.
+    private static let maximumTokens = 8192
+    /// The API's least budget of reasoning tokens.
+    private static let leastThoughts = 1024
+
+    static func body(_ request: ConversationRequest, model: String) throws -> WrittenRequest {
+        let (sampling, tools) = (request.sampling, request.tools)
+        let system = request.messages.filter { $0.role == .system }.map(\.content).joined(separator: "\n\n")
+        let limit = sampling.maximumTokens ?? maximumTokens
+        var body: [String: JSONValue] = [
+            "model": .string(model), "stream": .bool(true), "max_tokens": .number(Double(limit)),
+            "messages": .array(turns(request.messages)),
+        ]
+        if !system.isEmpty { body["system"] = .string(system) }
+        // The API's range ends at 1.
+        body["temperature"] = sampling.temperature.map { .number(min($0, 1)) }
+        body["top_p"] = sampling.topP.map { .number($0) }
+        body["top_k"] = sampling.topK.flatMap { $0 > 0 ? .number(Double($0)) : nil }
+        // The API refuses blank ones.
+        let stop = sampling.stop.filter { !$0.allSatisfy(\.isWhitespace) }
+        if !stop.isEmpty { body["stop_sequences"] = .array(stop.map { .string($0) }) }
+        if let thoughts = request.maximumThoughts, thoughts >= leastThoughts, thoughts < limit {
+            body["thinking"] = .object(["type": .string("enabled"), "budget_tokens": .number(Double(thoughts))])
+        }
+        if !tools.definitions.isEmpty {
+            body["tools"] = .array(tools.definitions.compactMap(tool))
+            body["tool_choice"] = choice(tools)
+        }
+        switch try request.sentFormat {
+        case .text: break
+        case .object: throw NotSentError("response_format", "the service takes a JSON Schema, not any JSON object")
+        case .schema(let schema):
+            body["output_config"] = .object([
+                "format": .object(["type": .string("json_schema"), "schema": schema])
+            ])
+        }
+        guard request.choices == 1 else { throw NotSentError("n", "the service gives one answer for each request") }
+        var unsent = sampling.fieldsBeyondServices
+        if sampling.presencePenalty != 0 { unsent.append("presence_penalty") }
+        if sampling.frequencyPenalty != 0 { unsent.append("frequency_penalty") }
+        if sampling.seed != nil { unsent.append("seed") }
+        if stop.count < sampling.stop.count { unsent.append("stop of white space") }
+        if request.rendering.variables["reasoning_effort"] != nil { unsent.append("reasoning_effort") }
+        return WrittenRequest(body: .object(body), warnings: unsent.warnings)
+    }
+
+    static func reader(for request: ConversationRequest) -> MessagesReader { MessagesReader(request.tools.custom) }
+
+    private static func choice(_ tools: ToolOffer) -> JSONValue {
+        var fields: [String: JSONValue] = [:]
+        switch tools.choice {
+        case .auto: fields["type"] = .string("auto")
+        case .none: fields["type"] = .string("none")
+        case .required: fields["type"] = .string("any")
+        case .named(let name): (fields["type"], fields["name"]) = (.string("tool"), .string(name))
+        }
+        if tools.choice != .none, !tools.allowsSeveralCalls { fields["disable_parallel_tool_use"] = .bool(true) }
+        return .object(fields)
+    }
+
+    /// - Parameter definition: A tool in the chat endpoint's form.
+    private static func tool(_ definition: TemplateValue) -> JSONValue? {
+        guard case .object(let whole) = JSONValue(definition), case .object(let function)? = whole["function"] else {
+            return nil
+        }
+        var tool: [String: JSONValue] = [:]
+        tool["name"] = function["name"]
+        tool["description"] = function["description"]
+        tool["input_schema"] = function["parameters"] ?? .object(["type": .string("object")])
+        return .object(tool)
+    }
+
+    /// The messages besides the system's, alternating between user and assistant.
+    private static func turns(_ messages: [ChatMessage]) -> [JSONValue] {
+        var turns: [(role: String, blocks: [JSONValue])] = []
+        for message in messages where message.role != .system {
+            let role = message.role == .assistant ? "assistant" : "user"
+            let blocks = blocks(message)
+            if turns.last?.role == role {
+                turns[turns.count - 1].blocks += blocks
+            } else {
+                turns.append((role, blocks))
+            }
+        }
+        return turns.filter { !$0.blocks.isEmpty }.map { turn in
+            .object(["role": .string(turn.role), "content": .array(turn.blocks)])
+        }
+    }
+
+    private static func blocks(_ message: ChatMessage) -> [JSONValue] {
+        let content = message.parts.compactMap(block)
+        if message.role == .tool {
+            return [
+                .object([
+                    "type": .string("tool_result"), "tool_use_id": .string(message.toolCallID ?? ""),
+                    "content": .array(content),
+                ])
+            ]
+        }
+        return content
+            + (message.toolCalls ?? []).map { call in
+                let input = try? JSON.decode(JSONValue.self, from: Array(call.arguments.utf8))
+                return .object([
+                    "type": .string("tool_use"), "id": .string(call.id), "name": .string(call.name),
+                    "input": input ?? .object([:]),
+                ])
+            }
+    }
+
+    /// - Returns: `nil` for an empty text, which the API refuses.
+    private static func block(_ part: ChatMessage.Part) -> JSONValue? {
+        switch part {
+        case .text(let text):
+            return text.isEmpty ? nil : .object(["type": .string("text"), "text": .string(text)])
+        case .image(let file):
+            return .object([
+                "type": .string("image"),
+                "source": .object([
+                    "type": .string("base64"), "media_type": .string("image/\(file.imageType)"),
+                    "data": .string(file.base64EncodedString()),
+                ]),
+            ])
+        }
+    }
+}
+
+/// Reads the events of a streamed message.
+struct MessagesReader: AnswerEventReader {
+    private let custom: Set<String>
+    private var calls: [ReceivedCall] = []
+    private var usage = Usage(promptTokens: 0, cachedTokens: 0, completionTokens: 0)
+    private var reason: String?
+    private var stopString: String?
+    private(set) var isWhole = false
+
+    init(_ custom: Set<String>) { self.custom = custom }
+
+    mutating func read(_ event: String) throws(ServiceProblem) -> [ChoiceDelta] {
+        let received: ReceivedMessageEvent
+        do throws(APIError) {
+            received = try JSON.decode(ReceivedMessageEvent.self, from: Array(event.utf8))
+        } catch {
+            throw .unreadable("an event: \(error.message)")
+        }
+        var delta = ChoiceDelta(choice: 0)
+        switch received.type {
+        case "error": throw .reported(event, message: received.error?.message)
+        case "message_start": count(received.message?.usage)
+        case "content_block_start":
+            guard let block = received.contentBlock else { break }
+            if block.type == "tool_use" {
+                delta.calls = calls.begin(received.index ?? 0, id: block.id, name: block.name ?? "", custom)
+            }
+            delta.content = block.text ?? ""
+        case "content_block_delta":
+            guard let piece = received.delta else { break }
+            delta.content = piece.text ?? ""
+            delta.reasoning = piece.thinking ?? ""
+            delta.calls = calls.append(piece.partialJSON ?? "", to: received.index ?? 0)
+        case "message_delta":
+            reason = received.delta?.stopReason ?? reason
+            stopString = received.delta?.stopSequence ?? stopString
+            if reason == "refusal" { throw .refused }
+            count(received.usage)
+            delta.calls = calls.finish()
+        case "message_stop": isWhole = true
+        default: break
+        }
+        return delta.content.isEmpty && delta.reasoning.isEmpty && delta.calls.isEmpty ? [] : [delta]
+    }
+
+    /// Later counts replace earlier ones; the prompt's are those that are read, written to and found in the cache.
+    private mutating func count(_ counts: ReceivedMessageEvent.Usage?) {
+        guard let counts else { return }
+        if let input = counts.inputTokens {
+            usage.cachedTokens = counts.cacheReadInputTokens ?? 0
+            usage.promptTokens = input + usage.cachedTokens + (counts.cacheCreationInputTokens ?? 0)
+        }
+        usage.completionTokens = counts.outputTokens ?? usage.completionTokens
+    }
+
+    mutating func finish() -> [ChoiceDelta] {
+        let isCut = reason == "max_tokens" || reason == "model_context_window_exceeded"
+        return [
+            ChoiceDelta(
+                choice: 0,
+                finish: .init(
+                    reason: isCut ? .length : .stop, usage: usage, hasCalls: !calls.isEmpty, stopString: stopString))
+        ]
+    }
+}
