@@ -91,7 +91,7 @@ agents: packages
 
 # What it finds new stays in .build/corpus for the next run; a crash leaves its input in the folder and fails.
 RUNS ?= 10000000
-FUZZERS ?= RequestParser ResponseParser Events Template GGUF Image Constraint Generation WholePath
+FUZZERS ?= RequestParser ResponseParser Events JSON Template GGUF Image Constraint Generation WholePath
 # Without the checks of AddressSanitizer, `fuzzer`, it is several times as fast.
 FUZZED_WITH ?= fuzzer,address
 comma := ,
@@ -103,6 +103,7 @@ FUZZ := LOCALLLM_FUZZ=1 LOCALLLM_WITHOUT_MACROS=1 swift build -c release --scrat
 FUZZ_RequestParser := requests -max_len=512 -dict=http.dict
 FUZZ_ResponseParser := responses -max_len=512 -dict=http.dict
 FUZZ_Events := events -max_len=256 -dict=events.dict
+FUZZ_JSON := json -max_len=256 -dict=json.dict
 FUZZ_Template := templates -max_len=512 -dict=template.dict
 FUZZ_GGUF := gguf -max_len=1024
 FUZZ_Image := images -max_len=2048

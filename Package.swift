@@ -101,7 +101,7 @@ let constraint = common + [.unsafeFlags(["-enforce-exclusivity=unchecked"], .whe
 
 let engine: [Target.Dependency] =
     [
-        "Constraint", "Dialects", "Template", "Tokenizer", "KernelFormats", "KernelsPortable", "CIntrinsics",
+        "Constraint", "Dialects", "JSON", "Template", "Tokenizer", "KernelFormats", "KernelsPortable", "CIntrinsics",
         "CLinux", "COpenBLAS", "CImages", "Platform",
     ] + tiers + macros
 let kernelTests: [Target.Dependency] = ["CIntrinsics", "KernelFormats", "KernelsPortable", "TestSupport"] + tiers
@@ -120,25 +120,26 @@ let systemLibraries: [Target] = [
 
 let libraries: [Target] = [
     .target(name: "Platform", swiftSettings: common),
+    .target(name: "JSON", swiftSettings: common),
     .target(name: "KernelFormats", path: "Sources/Kernels/Formats", swiftSettings: kernel),
     .target(
         name: "KernelsPortable", dependencies: ["CMath", "KernelFormats"], path: "Sources/Kernels/Portable",
         swiftSettings: kernel),
-    .target(name: "Template", swiftSettings: common),
+    .target(name: "Template", dependencies: ["JSON"], swiftSettings: common),
     .target(name: "Tokenizer", swiftSettings: common),
-    .target(name: "Dialects", dependencies: ["Template", "Tokenizer"], swiftSettings: common),
+    .target(name: "Dialects", dependencies: ["JSON", "Template", "Tokenizer"], swiftSettings: common),
     .target(
-        name: "Constraint", dependencies: ["Tokenizer"],
+        name: "Constraint", dependencies: ["JSON", "Tokenizer"],
         swiftSettings: constraint),
     .target(
         name: "LocalLLM",
         dependencies: engine, swiftSettings: common + macroSettings, linkerSettings: linking),
     .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL", "Platform"], swiftSettings: common),
-    .target(name: "Wire", dependencies: ["COpenSSL"], swiftSettings: common),
+    .target(name: "Wire", dependencies: ["COpenSSL", "JSON"], swiftSettings: common),
     .target(
-        name: "Providers", dependencies: ["Constraint", "LocalLLM", "Template", "Wire"], swiftSettings: common),
+        name: "Providers", dependencies: ["Constraint", "JSON", "LocalLLM", "Template", "Wire"], swiftSettings: common),
     .target(
-        name: "Client", dependencies: ["LocalLLM", "HTTP", "Providers", "Wire", "CLinux", "CSQLite", "Platform"],
+        name: "Client", dependencies: ["LocalLLM", "HTTP", "JSON", "Providers", "Wire", "CLinux", "CSQLite", "Platform"],
         swiftSettings: common),
     .target(name: "CommandLineParsing", dependencies: ["Platform"], swiftSettings: common),
     .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
@@ -148,8 +149,8 @@ let programs: [Target] = [
     .executableTarget(
         name: "Shim",
         dependencies: [
-            "CLinux", "Constraint", "Dialects", "LocalLLM", "Platform", "Providers", "Template", "Tokenizer", "HTTP",
-            "Wire", "CommandLineParsing",
+            "CLinux", "Constraint", "Dialects", "JSON", "LocalLLM", "Platform", "Providers", "Template", "Tokenizer",
+            "HTTP", "Wire", "CommandLineParsing",
         ],
         resources: [.embedInCode("Page")], swiftSettings: common),
     .executableTarget(
@@ -158,7 +159,7 @@ let programs: [Target] = [
     .executableTarget(
         name: "Bench",
         dependencies: [
-            "Constraint", "Dialects", "HTTP", "LocalLLM", "Platform", "Template", "Tokenizer", "Wire",
+            "Constraint", "Dialects", "HTTP", "JSON", "LocalLLM", "Platform", "Template", "Tokenizer", "Wire",
             "CommandLineParsing",
         ],
         swiftSettings: common),
@@ -169,8 +170,9 @@ let testTargets: [Target] = [
         name: "KernelsTests",
         dependencies: kernelTests,
         swiftSettings: common),
+    .testTarget(name: "JSONTests", dependencies: ["JSON"], swiftSettings: common),
     .testTarget(
-        name: "TemplateTests", dependencies: ["Template", "TestSupport"], exclude: ["jinja-cases.json"],
+        name: "TemplateTests", dependencies: ["JSON", "Template", "TestSupport"], exclude: ["jinja-cases.json"],
         swiftSettings: common),
     .testTarget(
         name: "TokenizerTests", dependencies: ["Template", "Tokenizer", "TestSupport"], swiftSettings: common),
@@ -178,11 +180,12 @@ let testTargets: [Target] = [
         name: "DialectsTests", dependencies: ["Dialects", "Template", "Tokenizer", "TestSupport"],
         swiftSettings: tests),
     .testTarget(
-        name: "ConstraintTests", dependencies: ["Constraint", "Tokenizer", "TestSupport"], swiftSettings: common),
+        name: "ConstraintTests", dependencies: ["Constraint", "JSON", "Tokenizer", "TestSupport"], swiftSettings: common
+    ),
     .testTarget(
         name: "LocalLLMTests",
         dependencies: [
-            "Constraint", "Dialects", "LocalLLM", "Platform", "Template", "Tokenizer", "KernelFormats",
+            "Constraint", "Dialects", "JSON", "LocalLLM", "Platform", "Template", "Tokenizer", "KernelFormats",
             "TestSupport",
         ],
         // Without the macros their tests do not compile.
@@ -190,20 +193,20 @@ let testTargets: [Target] = [
         swiftSettings: common),
     .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: tests),
     .testTarget(
-        name: "ClientTests", dependencies: ["Client", "LocalLLM", "HTTP", "Providers", "Wire", "TestSupport"],
+        name: "ClientTests", dependencies: ["Client", "LocalLLM", "HTTP", "JSON", "Providers", "Wire", "TestSupport"],
         swiftSettings: tests),
-    .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: tests),
+    .testTarget(name: "WireTests", dependencies: ["JSON", "Wire", "TestSupport"], swiftSettings: tests),
     .testTarget(
         name: "ChatTests", dependencies: ["CEdit", "Chat", "Client", "CSQLite", "HTTP", "TestSupport"],
         swiftSettings: tests),
     .testTarget(
         name: "BenchTests",
-        dependencies: ["Bench", "CommandLineParsing", "HTTP", "LocalLLM", "Tokenizer", "Wire", "TestSupport"],
+        dependencies: ["Bench", "CommandLineParsing", "HTTP", "JSON", "LocalLLM", "Tokenizer", "Wire", "TestSupport"],
         swiftSettings: tests),
     .testTarget(
         name: "ShimTests",
         dependencies: [
-            "Constraint", "Dialects", "Providers", "Shim", "LocalLLM", "Template", "Tokenizer", "HTTP", "Wire",
+            "Constraint", "Dialects", "JSON", "Providers", "Shim", "LocalLLM", "Template", "Tokenizer", "HTTP", "Wire",
             "CommandLineParsing", "TestSupport",
         ],
         swiftSettings: tests),
@@ -243,7 +246,8 @@ if Context.environment["LOCALLLM_FUZZ"] != nil {
             ]
         ))
     let harnesses: [String: [Target.Dependency]] = [
-        "RequestParser": ["HTTP"], "ResponseParser": ["HTTP"], "Events": ["HTTP", "Wire"], "Template": ["Template"],
+        "RequestParser": ["HTTP"], "ResponseParser": ["HTTP"], "Events": ["HTTP", "Wire"], "JSON": ["JSON"],
+        "Template": ["Template"],
         "Constraint": ["Constraint"], "GGUF": ["LocalLLM"], "Image": ["LocalLLM"],
         "Generation": ["LocalLLM", "TestSupport"], "WholePath": ["HTTP", "LocalLLM", "Shim", "TestSupport"],
     ]
