@@ -166,6 +166,7 @@ private func error(_ source: String, _ variables: TemplateObject = [:]) -> Templ
                     .int(1), .double(1), .int(0), .double(0), .double(100), .int(-3), .int(100), .int(.max), .int(.min),
                     .double(18_446_744_073_709_551_616),
                 ]))
+        #expect(try parse("-1e999") == .double(-.infinity))
     }
 
     @Test func `what is no JSON or nests too deep is an error`() {
@@ -174,7 +175,7 @@ private func error(_ source: String, _ variables: TemplateObject = [:]) -> Templ
             String(repeating: "[", count: count) + String(repeating: "]", count: count)
         }
         #expect(throws: Never.self) { try parse(nested(depth)) }
-        for json in ["", "{", "[1 2]", nested(depth + 2), nested(100_000), "1e999"] {
+        for json in ["", "{", "[1 2]", nested(depth + 1), nested(100_000)] {
             #expect(throws: (any Error).self, "\(json.prefix(10))") { try parse(json) }
         }
     }
