@@ -146,11 +146,14 @@ private final class ValueDecoder: Decoder, SingleValueDecodingContainer {
     func decode(_ type: UInt16.Type) throws -> UInt16 { try integer(type) }
     func decode(_ type: UInt32.Type) throws -> UInt32 { try integer(type) }
     func decode(_ type: UInt64.Type) throws -> UInt64 { try integer(type) }
+    func decode(_ type: Int128.Type) throws -> Int128 { try integer(type) }
+    func decode(_ type: UInt128.Type) throws -> UInt128 { try integer(type) }
 
     func decode<T: Decodable>(_: T.Type) throws -> T { try T(from: self) }
 }
 
-// One generic function meets the protocols' requirements for each type.
+// One generic function meets the protocols' requirements for each type, but for those that have a default: integers of 128
+// bits, which that refuses.
 
 private struct Members<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let object: JSON.Object
@@ -176,6 +179,8 @@ private struct Members<Key: CodingKey>: KeyedDecodingContainerProtocol {
     }
 
     func decodeNil(forKey key: Key) throws -> Bool { try decoder(key).decodeNil() }
+    func decode(_ type: Int128.Type, forKey key: Key) throws -> Int128 { try decoder(key).decode(type) }
+    func decode(_ type: UInt128.Type, forKey key: Key) throws -> UInt128 { try decoder(key).decode(type) }
     func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T { try decoder(key).decode(type) }
 
     // The default implementations look a member up three times.
@@ -233,6 +238,8 @@ private struct Elements: UnkeyedDecodingContainer {
         currentIndex += 1
         return true
     }
+    mutating func decode(_ type: Int128.Type) throws -> Int128 { try pass { try $0.decode(type) } }
+    mutating func decode(_ type: UInt128.Type) throws -> UInt128 { try pass { try $0.decode(type) } }
     mutating func decode<T: Decodable>(_ type: T.Type) throws -> T { try pass { try $0.decode(type) } }
 
     mutating func nestedContainer<Nested: CodingKey>(

@@ -163,16 +163,21 @@ private final class ValueEncoder: Encoder, SingleValueEncodingContainer {
     func encode(_ value: UInt16) { node = .value(JSON(value)) }
     func encode(_ value: UInt32) { node = .value(JSON(value)) }
     func encode(_ value: UInt64) { node = .value(JSON(value)) }
+    func encode(_ value: Int128) { node = .value(JSON(value)) }
+    func encode(_ value: UInt128) { node = .value(JSON(value)) }
     func encode<T: Encodable>(_ value: T) throws { try value.encode(to: self) }
 }
 
-// One generic function meets the protocols' requirements for each type.
+// One generic function meets the protocols' requirements for each type, but for those that have a default: integers of 128
+// bits, which that refuses.
 
 private struct MemberEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let members: MemberNodes
     var codingPath: [any CodingKey] { [] }
 
     func encodeNil(forKey key: Key) { members.list.append((key.stringValue, .value(.null))) }
+    func encode(_ value: Int128, forKey key: Key) { members.list.append((key.stringValue, .value(JSON(value)))) }
+    func encode(_ value: UInt128, forKey key: Key) { members.list.append((key.stringValue, .value(JSON(value)))) }
     func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
         members.list.append((key.stringValue, try ValueEncoder.node(value)))
     }
@@ -205,6 +210,8 @@ private struct ElementEncoder: UnkeyedEncodingContainer {
     var count: Int { elements.list.count }
 
     func encodeNil() { elements.list.append(.value(.null)) }
+    func encode(_ value: Int128) { elements.list.append(.value(JSON(value))) }
+    func encode(_ value: UInt128) { elements.list.append(.value(JSON(value))) }
     func encode<T: Encodable>(_ value: T) throws { elements.list.append(try ValueEncoder.node(value)) }
 
     func nestedContainer<Nested: CodingKey>(keyedBy _: Nested.Type) -> KeyedEncodingContainer<Nested> {

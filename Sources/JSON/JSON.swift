@@ -39,6 +39,17 @@ extension JSON {
         }
     }
 
+    /// Memory in bytes, estimated.
+    public var footprint: Int {
+        switch self {
+        case .null, .bool: 24
+        case .number(let number): 24 + number.text.utf8.count
+        case .string(let text): 24 + text.utf8.count
+        case .array(let elements): elements.reduce(64) { $0 + $1.footprint }
+        case .object(let object): object.members.reduce(96) { $0 + 16 + $1.name.utf8.count + $1.value.footprint }
+        }
+    }
+
     /// What the value is, for messages: "null", "true", "a number".
     public var kind: String {
         switch self {

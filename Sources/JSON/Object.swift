@@ -80,3 +80,17 @@ extension JSON.Object: ExpressibleByDictionaryLiteral {
         self.init(members.map { (name: $0.0, value: $0.1) })
     }
 }
+
+extension JSON.Object: Codable {
+    public init(from decoder: any Decoder) throws {
+        let value = try JSON(from: decoder)
+        guard case .object(let object) = value else {
+            let message = "expected an object, found \(value.kind)"
+            throw DecodingError.typeMismatch(
+                Self.self, .init(codingPath: decoder.codingPath, debugDescription: message))
+        }
+        self = object
+    }
+
+    public func encode(to encoder: any Encoder) throws { try JSON.object(self).encode(to: encoder) }
+}

@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import LocalLLM
 import Template
 import Wire
@@ -10,37 +11,36 @@ enum ChatsDialect: ServiceDialect {
     static let path = "/chat/completions"
 
     static func body(_ request: ConversationRequest, model: String) throws -> WrittenRequest {
-        var body: [String: JSONValue] = [
-            "model": .string(model), "stream": .bool(true),
-            "stream_options": .object(["include_usage": .bool(true)]),
+        var body: JSON.Object = [
+            "model": .string(model), "stream": true,
+            "stream_options": .object(["include_usage": true]),
             "messages": .array(request.messages.flatMap { messages($0) }),
         ]
         let sampling = request.sampling
-        body["max_tokens"] = sampling.maximumTokens.map { .number(Double($0)) }
-        body["temperature"] = sampling.temperature.map { .number($0) }
-        body["top_p"] = sampling.topP.map { .number($0) }
-        if sampling.presencePenalty != 0 { body["presence_penalty"] = .number(sampling.presencePenalty) }
-        if sampling.frequencyPenalty != 0 { body["frequency_penalty"] = .number(sampling.frequencyPenalty) }
-        // Doubles, in which JSON's readers hold numbers, have whole numbers up to 2^53.
-        body["seed"] = sampling.seed.map { .number(Double($0 % (1 << 53))) }
+        body["max_tokens"] = sampling.maximumTokens.map { JSON($0) }
+        body["temperature"] = sampling.temperature.map { JSON($0) }
+        body["top_p"] = sampling.topP.map { JSON($0) }
+        if sampling.presencePenalty != 0 { body["presence_penalty"] = JSON(sampling.presencePenalty) }
+        if sampling.frequencyPenalty != 0 { body["frequency_penalty"] = JSON(sampling.frequencyPenalty) }
+        body["seed"] = sampling.seed.map { JSON(Int64(bitPattern: $0)) }
         if !sampling.stop.isEmpty { body["stop"] = .array(sampling.stop.map { .string($0) }) }
-        if request.choices > 1 { body["n"] = .number(Double(request.choices)) }
+        if request.choices > 1 { body["n"] = JSON(request.choices) }
         if case .string(let effort)? = request.rendering.variables["reasoning_effort"] {
             body["reasoning_effort"] = .string(effort)
         }
         let tools = request.tools
         if !tools.definitions.isEmpty {
-            body["tools"] = .array(tools.definitions.map { JSONValue($0) })
+            body["tools"] = .array(tools.definitions.map { JSON($0) })
             if let choice = choice(tools.choice) { body["tool_choice"] = choice }
             if !tools.allowsSeveralCalls { body["parallel_tool_calls"] = .bool(false) }
         }
         switch try request.sentFormat {
         case .text: break
-        case .object: body["response_format"] = .object(["type": .string("json_object")])
+        case .object: body["response_format"] = .object(["type": "json_object"])
         case .schema(let schema):
             body["response_format"] = .object([
-                "type": .string("json_schema"),
-                "json_schema": .object(["name": .string("answer"), "schema": schema]),
+                "type": "json_schema",
+                "json_schema": .object(["name": "answer", "schema": schema]),
             ])
         }
         var unsent = sampling.fieldsBeyondServices
@@ -53,26 +53,26 @@ enum ChatsDialect: ServiceDialect {
         ChatsReader(choices: request.choices, custom: request.tools.custom)
     }
 
-    private static func choice(_ choice: ToolOffer.Choice) -> JSONValue? {
+    private static func choice(_ choice: ToolOffer.Choice) -> JSON? {
         switch choice {
         case .auto: nil
-        case .none: .string("none")
-        case .required: .string("required")
+        case .none: "none"
+        case .required: "required"
         case .named(let name):
-            .object(["type": .string("function"), "function": .object(["name": .string(name)])])
+            .object(["type": "function", "function": .object(["name": .string(name)])])
         }
     }
 
     /// A message; two if a tool's result has images, which only a user's message can have in this API.
-    private static func messages(_ message: ChatMessage) -> [JSONValue] {
-        var fields: [String: JSONValue] = ["role": .string(message.role.rawValue)]
+    private static func messages(_ message: ChatMessage) -> [JSON] {
+        var fields: JSON.Object = ["role": .string(message.role.rawValue)]
         fields["name"] = message.name.map { .string($0) }
         fields["tool_call_id"] = message.toolCallID.map { .string($0) }
         if let calls = message.toolCalls, !calls.isEmpty {
             fields["tool_calls"] = .array(
                 calls.map { call in
                     .object([
-                        "id": .string(call.id), "type": .string("function"),
+                        "id": .string(call.id), "type": "function",
                         "function": .object(["name": .string(call.name), "arguments": .string(call.arguments)]),
                     ])
                 })
@@ -88,14 +88,14 @@ enum ChatsDialect: ServiceDialect {
         }
         let (texts, images) = (parts.compactMap(\.text), parts.filter { $0.text == nil })
         fields["content"] = .string(texts.joined(separator: "\n"))
-        return [.object(fields), .object(["role": .string("user"), "content": .array(images.map(part))])]
+        return [.object(fields), .object(["role": "user", "content": .array(images.map(part))])]
     }
 
-    private static func part(_ part: ChatMessage.Part) -> JSONValue {
+    private static func part(_ part: ChatMessage.Part) -> JSON {
         switch part {
-        case .text(let text): .object(["type": .string("text"), "text": .string(text)])
+        case .text(let text): .object(["type": "text", "text": .string(text)])
         case .image(let file):
-            .object(["type": .string("image_url"), "image_url": .object(["url": .string(file.imageDataURL)])])
+            .object(["type": "image_url", "image_url": .object(["url": .string(file.imageDataURL)])])
         }
     }
 }

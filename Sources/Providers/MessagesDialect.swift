@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import LocalLLM
 import Template
 import Wire
@@ -17,20 +18,20 @@ enum MessagesDialect: ServiceDialect {
         let (sampling, tools) = (request.sampling, request.tools)
         let system = request.messages.filter { $0.role == .system }.map(\.content).joined(separator: "\n\n")
         let limit = sampling.maximumTokens ?? maximumTokens
-        var body: [String: JSONValue] = [
-            "model": .string(model), "stream": .bool(true), "max_tokens": .number(Double(limit)),
+        var body: JSON.Object = [
+            "model": .string(model), "stream": true, "max_tokens": JSON(limit),
             "messages": .array(turns(request.messages)),
         ]
         if !system.isEmpty { body["system"] = .string(system) }
         // The API's range ends at 1.
-        body["temperature"] = sampling.temperature.map { .number(min($0, 1)) }
-        body["top_p"] = sampling.topP.map { .number($0) }
-        body["top_k"] = sampling.topK.flatMap { $0 > 0 ? .number(Double($0)) : nil }
+        body["temperature"] = sampling.temperature.map { JSON(min($0, 1)) }
+        body["top_p"] = sampling.topP.map { JSON($0) }
+        body["top_k"] = sampling.topK.flatMap { $0 > 0 ? JSON($0) : nil }
         // The API refuses blank ones.
         let stop = sampling.stop.filter { !$0.allSatisfy(\.isWhitespace) }
         if !stop.isEmpty { body["stop_sequences"] = .array(stop.map { .string($0) }) }
         if let thoughts = request.maximumThoughts, thoughts >= leastThoughts, thoughts < limit {
-            body["thinking"] = .object(["type": .string("enabled"), "budget_tokens": .number(Double(thoughts))])
+            body["thinking"] = .object(["type": "enabled", "budget_tokens": JSON(thoughts)])
         }
         if !tools.definitions.isEmpty {
             body["tools"] = .array(tools.definitions.compactMap(tool))
@@ -41,7 +42,7 @@ enum MessagesDialect: ServiceDialect {
         case .object: throw NotSentError("response_format", "the service takes a JSON Schema, not any JSON object")
         case .schema(let schema):
             body["output_config"] = .object([
-                "format": .object(["type": .string("json_schema"), "schema": schema])
+                "format": .object(["type": "json_schema", "schema": schema])
             ])
         }
         guard request.choices == 1 else { throw NotSentError("n", "the service gives one answer for each request") }
@@ -56,33 +57,33 @@ enum MessagesDialect: ServiceDialect {
 
     static func reader(for request: ConversationRequest) -> MessagesReader { MessagesReader(request.tools.custom) }
 
-    private static func choice(_ tools: ToolOffer) -> JSONValue {
-        var fields: [String: JSONValue] = [:]
+    private static func choice(_ tools: ToolOffer) -> JSON {
+        var fields: JSON.Object = [:]
         switch tools.choice {
-        case .auto: fields["type"] = .string("auto")
-        case .none: fields["type"] = .string("none")
-        case .required: fields["type"] = .string("any")
-        case .named(let name): (fields["type"], fields["name"]) = (.string("tool"), .string(name))
+        case .auto: fields["type"] = "auto"
+        case .none: fields["type"] = "none"
+        case .required: fields["type"] = "any"
+        case .named(let name): (fields["type"], fields["name"]) = ("tool", .string(name))
         }
-        if tools.choice != .none, !tools.allowsSeveralCalls { fields["disable_parallel_tool_use"] = .bool(true) }
+        if tools.choice != .none, !tools.allowsSeveralCalls { fields["disable_parallel_tool_use"] = true }
         return .object(fields)
     }
 
     /// - Parameter definition: A tool in the chat endpoint's form.
-    private static func tool(_ definition: TemplateValue) -> JSONValue? {
-        guard case .object(let whole) = JSONValue(definition), case .object(let function)? = whole["function"] else {
+    private static func tool(_ definition: TemplateValue) -> JSON? {
+        guard case .object(let whole) = JSON(definition), case .object(let function)? = whole["function"] else {
             return nil
         }
-        var tool: [String: JSONValue] = [:]
+        var tool: JSON.Object = [:]
         tool["name"] = function["name"]
         tool["description"] = function["description"]
-        tool["input_schema"] = function["parameters"] ?? .object(["type": .string("object")])
+        tool["input_schema"] = function["parameters"] ?? .object(["type": "object"])
         return .object(tool)
     }
 
     /// The messages besides the system's, alternating between user and assistant.
-    private static func turns(_ messages: [ChatMessage]) -> [JSONValue] {
-        var turns: [(role: String, blocks: [JSONValue])] = []
+    private static func turns(_ messages: [ChatMessage]) -> [JSON] {
+        var turns: [(role: String, blocks: [JSON])] = []
         for message in messages where message.role != .system {
             let role = message.role == .assistant ? "assistant" : "user"
             let blocks = blocks(message)
@@ -97,36 +98,36 @@ enum MessagesDialect: ServiceDialect {
         }
     }
 
-    private static func blocks(_ message: ChatMessage) -> [JSONValue] {
+    private static func blocks(_ message: ChatMessage) -> [JSON] {
         let content = message.parts.compactMap(block)
         if message.role == .tool {
             return [
                 .object([
-                    "type": .string("tool_result"), "tool_use_id": .string(message.toolCallID ?? ""),
+                    "type": "tool_result", "tool_use_id": .string(message.toolCallID ?? ""),
                     "content": .array(content),
                 ])
             ]
         }
         return content
             + (message.toolCalls ?? []).map { call in
-                let input = try? JSON.decode(JSONValue.self, from: Array(call.arguments.utf8))
+                let input = try? JSON.decode(JSON.self, from: Array(call.arguments.utf8))
                 return .object([
-                    "type": .string("tool_use"), "id": .string(call.id), "name": .string(call.name),
+                    "type": "tool_use", "id": .string(call.id), "name": .string(call.name),
                     "input": input ?? .object([:]),
                 ])
             }
     }
 
     /// - Returns: `nil` for an empty text, which the API refuses.
-    private static func block(_ part: ChatMessage.Part) -> JSONValue? {
+    private static func block(_ part: ChatMessage.Part) -> JSON? {
         switch part {
         case .text(let text):
-            return text.isEmpty ? nil : .object(["type": .string("text"), "text": .string(text)])
+            return text.isEmpty ? nil : .object(["type": "text", "text": .string(text)])
         case .image(let file):
             return .object([
-                "type": .string("image"),
+                "type": "image",
                 "source": .object([
-                    "type": .string("base64"), "media_type": .string("image/\(file.imageType)"),
+                    "type": "base64", "media_type": .string("image/\(file.imageType)"),
                     "data": .string(file.base64EncodedString()),
                 ]),
             ])

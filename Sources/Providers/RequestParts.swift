@@ -1,5 +1,6 @@
 import Constraint
 import Foundation
+import JSON
 import LocalLLM
 import Template
 import Wire
@@ -7,7 +8,7 @@ import Wire
 /// What an answer has to be, as far as services can be told.
 enum SentFormat {
     case text, object
-    case schema(JSONValue)
+    case schema(JSON)
 }
 
 extension ConversationRequest {
@@ -22,7 +23,7 @@ extension ConversationRequest {
             switch format.source {
             case .jsonObject: return .object
             case .jsonSchema(let text, _):
-                do { return .schema(try JSON.decode(JSONValue.self, from: Array(text.utf8))) } catch {
+                do { return .schema(try JSON.decode(JSON.self, from: Array(text.utf8))) } catch {
                     throw NotSentError(format.name, error.message)
                 }
             case .regex, .grammar, .lark, .choice:
@@ -50,20 +51,4 @@ extension SamplingOptions {
 extension [String] {
     /// A warning for each field that is not sent.
     var warnings: [String] { map { "\($0): not sent, the upstream's API has no such field" } }
-}
-
-extension JSONValue {
-    init(_ value: TemplateValue) {
-        switch value {
-        case .undefined, .none: self = .null
-        case .bool(let value): self = .bool(value)
-        case .int(let value): self = .number(Double(value))
-        case .double(let value): self = .number(value)
-        case .string(let value): self = .string(value)
-        case .array(let values): self = .array(values.map { JSONValue($0) })
-        case .object(let object):
-            self = .object(
-                Dictionary(object.entries.map { ($0.key, JSONValue($0.value)) }, uniquingKeysWith: { $1 }))
-        }
-    }
 }

@@ -1,3 +1,4 @@
+import JSON
 package import LocalLLM
 import Wire
 
@@ -35,7 +36,7 @@ package struct Service<Transport: ServiceTransport>: Provider {
         }
         try guardrail?.check(prompts: messages.filter { $0.role == .user }.map(\.content))
         let written = try Dialect.body(request, model: model)
-        let bytes = try JSON.encode(written.body)
+        let bytes = written.body.bytes
         return try await Conversation(
             request.sampling, count: request.choices, warnings: written.warnings
         ) { [transport] send in
@@ -82,7 +83,7 @@ protocol AnswerEventReader: Sendable {
 
 /// A request as a service takes it.
 struct WrittenRequest {
-    var body: JSONValue
+    var body: JSON
     /// What of the request is left out because the API has no such field.
     var warnings: [String]
 }

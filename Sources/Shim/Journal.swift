@@ -1,5 +1,6 @@
 import CommandLineParsing
 import Foundation
+import JSON
 import Platform
 import Wire
 

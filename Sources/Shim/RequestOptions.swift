@@ -1,4 +1,5 @@
 import Constraint
+import JSON
 import LocalLLM
 import Template
 import Tokenizer
@@ -191,34 +192,16 @@ extension ContentFormat {
     }
 }
 
-extension TemplateValue {
-    init(_ value: JSONValue) {
-        switch value {
-        case .null: self = .none
-        case .bool(let value): self = .bool(value)
-        case .number(let value): self = Int(exactly: value).map { .int($0) } ?? .double(value)
-        case .string(let value): self = .string(value)
-        case .array(let values): self = .array(values.map { TemplateValue($0) })
-        case .object(let members): self = .object(TemplateObject(members))
-        }
-    }
-}
-
 extension TemplateObject {
     mutating func switchThoughts(on isOn: Bool) {
         for name in ["enable_thinking", "thinking"] { self[name] = .bool(isOn) }
-    }
-
-    /// Sorted by name: the order in JSON is already lost, and templates look these up by name.
-    init(_ members: [String: JSONValue]) {
-        self.init(members.sorted { $0.key < $1.key }.map { (key: $0.key, value: TemplateValue($0.value)) })
     }
 
     /// Variables for a chat template.
     ///
     /// `reasoning_effort` is passed to the template. It also sets the two variables by which templates switch reasoning
     /// on or off.
-    init(templateArguments: [String: JSONValue]?, reasoningEffort: String? = nil) throws(APIError) {
+    init(templateArguments: JSON.Object?, reasoningEffort: String? = nil) throws(APIError) {
         let arguments = templateArguments ?? [:]
         for name in ["messages", "tools", "add_generation_prompt", "bos_token", "eos_token"]
         where arguments[name] != nil {
@@ -229,7 +212,10 @@ extension TemplateObject {
             self["reasoning_effort"] = .string(reasoningEffort)
             self.switchThoughts(on: reasoningEffort != "none")
         }
-        for (key, value) in TemplateObject(arguments).entries { self[key] = value }
+        guard case .object(let values)? = TemplateValue(.object(arguments)) else {
+            throw .invalid("chat_template_kwargs", "nests deeper than \(TemplateValue.maximumJSONDepth) levels")
+        }
+        for (key, value) in values.entries { self[key] = value }
     }
 }
 

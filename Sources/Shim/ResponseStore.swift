@@ -1,3 +1,4 @@
+import JSON
 import LocalLLM
 import Synchronization
 import Wire
@@ -23,7 +24,7 @@ final class ResponseStore: Sendable {
             let messages = conversation.reduce(0) { $0 + $1.bytes }
             // The answer's calls are in the last message.
             let calls = conversation.flatMap { $0.toolCalls ?? [] }.reduce(0) { $0 + $1.bytes }
-            let asked = (response.instructions?.utf8.count ?? 0) + response.tools.text.count
+            let asked = (response.instructions?.utf8.count ?? 0) + response.tools.footprint
             bytes = answer + logprobs * 2048 + metadata + asked + messages + calls + 1024
         }
     }

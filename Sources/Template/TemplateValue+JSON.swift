@@ -47,3 +47,19 @@ extension TemplateValue {
         }
     }
 }
+
+extension JSON {
+    /// A value without a type of JSON becomes null.
+    public init(_ value: TemplateValue) {
+        switch value {
+        case .undefined, .none: self = .null
+        case .bool(let value): self = .bool(value)
+        case .int(let value): self.init(value)
+        case .double(let value): self.init(value)
+        case .string(let value): self = .string(value)
+        case .array(let values): self = .array(values.map { JSON($0) })
+        case .object(let object):
+            self = .object(JSON.Object(object.entries.map { (name: $0.key, value: JSON($0.value)) }))
+        }
+    }
+}

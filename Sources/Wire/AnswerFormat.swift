@@ -1,3 +1,5 @@
+public import JSON
+
 /// A format that constrains the text of an answer.
 public enum AnswerFormat: Sendable, Equatable {
     case jsonObject
@@ -20,13 +22,13 @@ public struct ResponseFormat: Codable, Sendable {
     public var type: String
     public var jsonSchema: NamedSchema?
     public var name: String?
-    public var schema: RawJSON?
+    public var schema: JSON?
     public var strict: Bool?
 
     public struct NamedSchema: Codable, Sendable {
         public var name: String?
         public var description: String?
-        public var schema: RawJSON?
+        public var schema: JSON?
         /// Schemas are always enforced, whatever the value.
         public var strict: Bool?
     }
@@ -37,8 +39,8 @@ public struct ResponseFormat: Codable, Sendable {
     }
 
     /// The value to repeat in the response.
-    var json: JSONValue {
-        get throws { try JSON.decode(JSONValue.self, from: try JSON.encode(self)) }
+    var json: JSON {
+        get throws { try JSON(encoding: self) }
     }
 
     /// - Parameter field: Name of the field in the request, for errors.
@@ -47,16 +49,16 @@ public struct ResponseFormat: Codable, Sendable {
         case "text": return nil
         case "json_object":
             guard let schema, !schema.isEmpty else { return RequestedFormat(field: field, format: .jsonObject) }
-            return RequestedFormat(field: "\(field).schema", format: .jsonSchema(try schema.schemaText))
+            return RequestedFormat(field: "\(field).schema", format: .jsonSchema(schema.schemaText))
         case "json_schema":
             if let schema = jsonSchema?.schema {
                 return RequestedFormat(
-                    field: "\(field).json_schema.schema", format: .jsonSchema(try schema.schemaText))
+                    field: "\(field).json_schema.schema", format: .jsonSchema(schema.schemaText))
             }
             guard let schema else {
                 throw .init(missing: field == "response_format" ? "\(field).json_schema.schema" : "\(field).schema")
             }
-            return RequestedFormat(field: "\(field).schema", format: .jsonSchema(try schema.schemaText))
+            return RequestedFormat(field: "\(field).schema", format: .jsonSchema(schema.schemaText))
         default: throw .unsupported(field, "the type \"\(type)\" is")
         }
     }
@@ -64,12 +66,12 @@ public struct ResponseFormat: Codable, Sendable {
 
 /// vLLM's `structured_outputs`; exactly one field may be set.
 public struct StructuredOutputs: Codable, Sendable {
-    public var json: RawJSON?
+    public var json: JSON?
     public var regex: String?
     public var choice: [String]?
     public var grammar: String?
     public var jsonObject: Bool?
-    public var structuralTag: JSONValue?
+    public var structuralTag: JSON?
 
     enum CodingKeys: String, CodingKey {
         case json, regex, choice, grammar
@@ -88,14 +90,14 @@ extension GenerationFields {
             if let format { found.append(RequestedFormat(field: field, format: format)) }
         }
         func text(_ text: String?) -> String? { text.flatMap { $0.isEmpty ? nil : $0 } }
-        func schema(_ schema: RawJSON?) throws(APIError) -> AnswerFormat? {
-            guard let schema, schema.text != Array("null".utf8) else { return nil }
-            return .jsonSchema(try schema.schemaText)
+        func schema(_ schema: JSON?) -> AnswerFormat? {
+            guard let schema, !schema.isNull else { return nil }
+            return .jsonSchema(schema.schemaText)
         }
         if let format = try responseFormat?.requested("response_format") { found.append(format) }
         add("grammar", text(grammar).map { .grammar($0) })
-        add("json_schema", try schema(jsonSchema))
-        add("guided_json", try schema(guidedJSON))
+        add("json_schema", schema(jsonSchema))
+        add("guided_json", schema(guidedJSON))
         add("guided_regex", text(guidedRegex).map { .regex($0) })
         add("regex", text(regex).map { .regex($0) })
         add("guided_choice", guidedChoice.map { .choice($0) })
@@ -104,7 +106,7 @@ extension GenerationFields {
             if let tag = outputs.structuralTag, !tag.isEmpty {
                 throw .unsupported("structured_outputs.structural_tag")
             }
-            add("structured_outputs.json", try schema(outputs.json))
+            add("structured_outputs.json", schema(outputs.json))
             add("structured_outputs.regex", text(outputs.regex).map { .regex($0) })
             add("structured_outputs.choice", outputs.choice.map { .choice($0) })
             add("structured_outputs.grammar", text(outputs.grammar).map { .grammar($0) })
@@ -115,13 +117,7 @@ extension GenerationFields {
     }
 }
 
-extension RawJSON {
+extension JSON {
     /// The text of a schema. Some clients send it as a JSON string.
-    fileprivate var schemaText: String {
-        get throws(APIError) {
-            let text = String(decoding: text, as: UTF8.self)
-            guard text.hasPrefix("\"") else { return text }
-            return try JSON.decode(String.self, from: self.text)
-        }
-    }
+    fileprivate var schemaText: String { string ?? text }
 }

@@ -1,11 +1,13 @@
 // Bodies of `/chatgpt`, `/chatgpt-simple` and `/api/suggest`: the apps' own backend API, not OpenAI's.
 
+public import JSON
+
 /// Body of `POST /chatgpt`: an array of messages, or an object with `messages` and `model`.
 public struct AppConversation: Decodable, Sendable {
     /// Messages as in `/v1/chat/completions`.
     public var messages: [RequestMessage]
     /// The unparsed messages, for an upstream that may know fields which `RequestMessage` lacks.
-    public var rawMessages: JSONValue
+    public var rawMessages: JSON
     public var model: String?
 
     enum CodingKeys: CodingKey { case messages, model }
@@ -13,12 +15,12 @@ public struct AppConversation: Decodable, Sendable {
     public init(from decoder: any Decoder) throws {
         guard (try? decoder.unkeyedContainer()) == nil else {
             messages = try [RequestMessage](from: decoder)
-            rawMessages = try JSONValue(from: decoder)
+            rawMessages = try JSON(from: decoder)
             return
         }
         let fields = try decoder.container(keyedBy: CodingKeys.self)
         messages = try fields.decode([RequestMessage].self, forKey: .messages)
-        rawMessages = try fields.decode(JSONValue.self, forKey: .messages)
+        rawMessages = try fields.decode(JSON.self, forKey: .messages)
         model = try fields.decodeIfPresent(String.self, forKey: .model)
     }
 }
@@ -33,7 +35,7 @@ public struct PromptRequest: Decodable, Sendable {
 public struct AppEndpointRequest: Decodable, Sendable {
     public var messages: [RequestMessage]
     /// The unparsed messages, for an upstream.
-    public var rawMessages: [JSONValue]
+    public var rawMessages: [JSON]
 
     private enum CodingKeys: CodingKey { case prompt, messages }
 
@@ -41,14 +43,14 @@ public struct AppEndpointRequest: Decodable, Sendable {
         let fields = try? decoder.container(keyedBy: CodingKeys.self)
         if let fields, fields.contains(.messages) {
             messages = try fields.decode([RequestMessage].self, forKey: .messages)
-            rawMessages = try fields.decode([JSONValue].self, forKey: .messages)
+            rawMessages = try fields.decode([JSON].self, forKey: .messages)
             return
         }
         let text =
             if let fields, fields.contains(.prompt) {
                 try fields.decode(String.self, forKey: .prompt)
             } else {
-                String(decoding: try JSON.encode(JSONValue(from: decoder)), as: UTF8.self)
+                try JSON(from: decoder).text
             }
         messages = [RequestMessage(role: "user", content: .text(text))]
         rawMessages = [.object(["role": .string("user"), "content": .string(text)])]

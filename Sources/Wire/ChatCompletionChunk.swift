@@ -1,3 +1,5 @@
+import JSON
+
 /// One event of a streamed chat completion.
 ///
 /// A stream has for each choice a chunk with the role, chunks with text, and one with the finish reason and an empty

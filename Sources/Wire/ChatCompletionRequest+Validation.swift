@@ -1,3 +1,5 @@
+import JSON
+
 extension GenerationRequest<ChatFields> {
     /// Checks what `Decodable` cannot. Errors name fields as the client spelled them.
     ///
@@ -79,9 +81,4 @@ extension GenerationFields {
         }
         throw .unsupported("tool_choice", "a choice other than \"none\" and \"auto\" is")
     }
-}
-
-extension JSONValue {
-    /// Whether the value is null, `[]` or `{}`, which clients send for none.
-    var isEmpty: Bool { self == .null || self == .array([]) || self == .object([:]) }
 }

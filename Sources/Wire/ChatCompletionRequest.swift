@@ -1,3 +1,5 @@
+public import JSON
+
 /// Body of `POST /v1/chat/completions`.
 public typealias ChatCompletionRequest = GenerationRequest<ChatFields>
 
@@ -15,7 +17,7 @@ public struct ChatFields: Codable, Sendable {
     /// 0...20; needs `logprobs`.
     public var topLogprobs: WholeNumber?
     /// Variables for the model's chat template, such as `enable_thinking`. An extension of vLLM and llama.cpp.
-    public var chatTemplateKwargs: [String: JSONValue]?
+    public var chatTemplateKwargs: JSON.Object?
     /// Passed to the model's chat template, if it uses it.
     public var reasoningEffort: String?
 
@@ -23,15 +25,15 @@ public struct ChatFields: Codable, Sendable {
     public var prediction: Prediction?
 
     /// The older form of `tools` and `tool_choice`.
-    public var functions: RawJSON?
-    public var functionCall: JSONValue?
+    public var functions: JSON?
+    public var functionCall: JSON?
 
     /// `low`, `medium` or `high`; without effect.
     public var verbosity: String?
     // Decoded only to refuse unsupported values.
     public var modalities: [String]?
-    public var audio: JSONValue?
-    public var webSearchOptions: JSONValue?
+    public var audio: JSON?
+    public var webSearchOptions: JSON?
     // vLLM's extensions:
     /// Whether the prompt ends with the start of an answer. Absent: yes, unless `continueFinalMessage` is true.
     public var addGenerationPrompt: Bool?

@@ -1,3 +1,5 @@
+public import JSON
+
 /// Generation fields that several endpoints share.
 ///
 /// Field names and ranges: OpenAI API reference; the fields from `top_k` on are common extensions of local servers.
@@ -35,16 +37,16 @@ public struct GenerationFields: Codable, Sendable {
     // Output format, see `requestedFormat`: OpenAI's field, then llama.cpp's, vLLM's and that of outlines.
     public var responseFormat: ResponseFormat?
     public var grammar: String?
-    public var jsonSchema: RawJSON?
-    public var guidedJSON: RawJSON?
+    public var jsonSchema: JSON?
+    public var guidedJSON: JSON?
     public var guidedRegex: String?
     public var guidedChoice: [String]?
     public var guidedGrammar: String?
     public var structuredOutputs: StructuredOutputs?
     public var regex: String?
     /// Tools that the model may call, in chats and responses.
-    public var tools: RawJSON?
-    public var toolChoice: JSONValue?
+    public var tools: JSON?
+    public var toolChoice: JSON?
     /// Whether one answer may contain several calls. Absent: yes.
     public var parallelToolCalls: Bool?
 

@@ -1,3 +1,5 @@
+import JSON
+
 /// An item of a tool that OpenAI's API runs itself, in the history of a responses request: another server, or the
 /// upstream, wrote it. This server runs no such tools.
 ///
@@ -13,9 +15,9 @@ public struct HostedItem: Codable, Sendable {
         "compaction": [], "compaction_summary": [],
     ]
 
-    private let members: [String: RawJSON]
+    private let members: JSON.Object
 
-    public init(from decoder: any Decoder) throws { members = try [String: RawJSON](from: decoder) }
+    public init(from decoder: any Decoder) throws { members = try JSON.Object(from: decoder) }
 
     public func encode(to encoder: any Encoder) throws { try members.encode(to: encoder) }
 
@@ -67,14 +69,12 @@ public struct HostedItem: Codable, Sendable {
 
     /// A JSON object with this member.
     private func arguments(_ name: String) -> String {
-        "{\"\(name)\": \(members[name].map { String(decoding: $0.text, as: UTF8.self) } ?? "null")}"
+        JSON.object([name: members[name] ?? .null]).text
     }
 
     /// A string's text, or another value's JSON; `nil` if it is absent or null.
     private func text(_ name: String) -> String? {
-        guard let value = members[name] else { return nil }
-        let text = String(decoding: value.text, as: UTF8.self)
-        guard text.hasPrefix("\"") else { return text == "null" ? nil : text }
-        return try? JSON.decode(String.self, from: value.text)
+        guard let value = members[name], !value.isNull else { return nil }
+        return value.string ?? value.text
     }
 }

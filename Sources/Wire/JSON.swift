@@ -1,67 +1,46 @@
-import Foundation
+public import JSON
 
-/// JSON coding of the API.
-public enum JSON {
-    /// Encodes with sorted keys, so that equal values give equal bytes.
-    public static func encode(_ value: some Encodable) throws -> [UInt8] {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return Array(try encoder.encode(value))
-    }
+// JSON coding of the API.
 
-    /// Decodes a request's body. Errors name the path in the body, what was expected and what was found.
-    public static func decode<T: Decodable>(_ type: T.Type, from body: [UInt8]) throws(APIError) -> T {
-        // A result, as Swift 6.0's `withUnsafeBufferPointer` does not pass on an error's type.
-        try body.withUnsafeBufferPointer { bytes in
-            Result { () throws(APIError) in
-                var syntax = JSONSyntax(bytes)
-                try syntax.check()
+extension JSON {
+    /// Limits of a request's body. No request needs more nesting, and no context has more tokens than values. A name must
+    /// not occur twice in an object: two readers could take one value each.
+    public static let bodyLimits = Limits(depth: 128, values: 1 << 19, allowsDuplicates: false)
+
+    /// Parses a request's body.
+    public init(body: [UInt8]) throws(APIError) {
+        do {
+            try self.init(parsing: body, Self.bodyLimits)
+        } catch {
+            switch error.cause {
+            case .malformed: throw .notJSON(error.description)
+            case .tooManyValues:
+                throw APIError(
+                    status: 413, kind: .invalidRequest,
+                    message: "The body has more than \(Self.bodyLimits.values) values and names.",
+                    code: "request_too_large")
             }
-        }.get()
-        let data = Data(body)
-        do {
-            // The decoder would skip errors inside fields that are not decoded.
-            _ = try JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)
-        } catch {
-            throw .notJSON((error as NSError).userInfo[NSDebugDescriptionErrorKey] as? String ?? "it is malformed")
-        }
-        do {
-            let decoder = JSONDecoder()
-            decoder.userInfo[.requestBody] = RawBody(body)
-            return try decoder.decode(type, from: data)
-        } catch {
-            throw explain(error, decoding: body)
         }
     }
 
-    /// Whether a text is a JSON object.
-    public static func isObject(_ text: String) -> Bool {
-        (try? JSONSerialization.jsonObject(with: Data(text.utf8))) is [String: Any]
+    /// Parses a request's body and decodes it. Errors name the path in the body, what was expected and what was found.
+    public static func decode<T: Decodable>(_ type: T.Type, from body: [UInt8]) throws(APIError) -> T {
+        try JSON(body: body).decoded(type)
     }
 
-    /// The error that a client gets for a decoding error in its `body`.
-    public static func explain(_ error: any Error, decoding body: [UInt8]) -> APIError {
-        // Only for the error text, so skipped for very large bodies.
-        let value = body.count < 1 << 20 ? try? JSONDecoder().decode(JSONValue.self, from: Data(body)) : nil
-        return explain(error, in: value)
+    /// Decodes a request's body, like `decode(_:from:)`.
+    public func decoded<T: Decodable>(_ type: T.Type = T.self) throws(APIError) -> T {
+        do { return try decode(type) } catch { throw Self.explain(error) }
     }
 
-    private static func explain(_ error: any Error, in body: JSONValue?) -> APIError {
+    /// The error that a client gets for an error of a decoder.
+    private static func explain(_ error: any Error) -> APIError {
         switch error {
-        case DecodingError.keyNotFound(let key, let context):
-            return .init(missing: spelled(context.codingPath + [key]))
-        case DecodingError.valueNotFound(_, let context):
-            return .init(missing: spelled(context.codingPath))
-        case DecodingError.typeMismatch(let type, let context):
-            let found = body?.at(context.codingPath)?.kind ?? "something else"
-            return .mismatch(spelled(context.codingPath), "expected \(name(of: type)), found \(found)")
-        case DecodingError.dataCorrupted(let context) where !context.codingPath.isEmpty:
-            return .mismatch(spelled(context.codingPath), context.debugDescription)
-        case DecodingError.dataCorrupted(let context):
-            let cause = (context.underlyingError as NSError?)?.userInfo[NSDebugDescriptionErrorKey] as? String
-            return .notJSON(cause ?? context.debugDescription)
-        default:
-            return .notJSON("\(error)")
+        case DecodingError.keyNotFound(let key, let context): .init(missing: spelled(context.codingPath + [key]))
+        case DecodingError.valueNotFound(_, let context): .init(missing: spelled(context.codingPath))
+        case DecodingError.typeMismatch(_, let context), DecodingError.dataCorrupted(let context):
+            .mismatch(spelled(context.codingPath), context.debugDescription)
+        default: .notJSON("\(error)")
         }
     }
 
@@ -75,21 +54,21 @@ public enum JSON {
             }
         }
     }
+}
 
-    private static func name(of type: any Any.Type) -> String {
-        switch type {
-        case is String.Type: "a string"
-        case is Bool.Type: "true or false"
-        case is any BinaryInteger.Type: "a whole number"
-        case is any BinaryFloatingPoint.Type: "a number"
-        case is [Any].Type: "an array"
-        default: "an object"
-        }
+extension JSON.Object {
+    /// Sets a member, or removes it with `nil`. Other members whose names differ only in case are removed, since some
+    /// parsers ignore case.
+    ///
+    /// - Parameter name: Lower-case name.
+    public mutating func setOnly(_ name: String, _ value: JSON?) {
+        removeAll { $0.name.uppercased().lowercased() == name && $0.name != name }  // `ſ` is an `s` for some
+        self[name] = value
     }
 }
 
 extension APIError {
-    static func notJSON(_ why: String) -> Self {
+    fileprivate static func notJSON(_ why: String) -> Self {
         .init(status: 400, kind: .invalidRequest, message: "The body could not be read as JSON: \(why)")
     }
 
@@ -109,68 +88,5 @@ extension APIError {
         self.init(
             status: 400, kind: .invalidRequest, message: "\(path): required, but missing or null", param: path,
             code: "missing_required_parameter")
-    }
-}
-
-/// Any JSON value, for fields without a type of their own.
-public enum JSONValue: Codable, Equatable, Sendable {
-    case null
-    case bool(Bool)
-    case number(Double)
-    case string(String)
-    case array([JSONValue])
-    case object([String: JSONValue])
-
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        // Strings first: most values are, and each failed attempt costs microseconds.
-        if container.decodeNil() {
-            self = .null
-        } else if let value = try? container.decode(String.self) {
-            self = .string(value)
-        } else if let value = try? container.decode(Double.self) {
-            self = .number(value)
-        } else if let value = try? container.decode(Bool.self) {
-            self = .bool(value)
-        } else if let value = try? container.decode([JSONValue].self) {
-            self = .array(value)
-        } else {
-            self = .object(try container.decode([String: JSONValue].self))
-        }
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        switch self {
-        case .null: try container.encodeNil()
-        case .bool(let value): try container.encode(value)
-        case .number(let value): try container.encode(value)
-        case .string(let value): try container.encode(value)
-        case .array(let value): try container.encode(value)
-        case .object(let value): try container.encode(value)
-        }
-    }
-
-    fileprivate var kind: String {
-        switch self {
-        case .null: "null"
-        case .bool(let value): "\(value)"
-        case .number: "a number"
-        case .string: "a string"
-        case .array: "an array"
-        case .object: "an object"
-        }
-    }
-
-    /// The value at a path, or `nil`.
-    fileprivate func at(_ path: [any CodingKey]) -> JSONValue? {
-        path.reduce(self) { value, key in
-            switch value {
-            case .array(let elements)?:
-                key.intValue.flatMap { elements.indices.contains($0) ? elements[$0] : nil }
-            case .object(let members)?: members[key.stringValue]
-            default: nil
-            }
-        }
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+public import JSON
 
 /// Body of `POST /completion` and `POST /infill` of llama.cpp's API.
 public typealias LlamaCompletionRequest = GenerationRequest<LlamaCompletionFields>
@@ -117,7 +118,7 @@ public struct LlamaCompletion: Codable, Sendable, Equatable {
     public var stopType: String?
     public var stoppingWord: String?
     public var tokensCached: Int?
-    public var generationSettings: [String: JSONValue]?
+    public var generationSettings: [String: JSON]?
 
     public init(index: Int, content: String, tokens: [Int32], stop: Bool, predicted: Int, evaluated: Int) {
         self.index = index

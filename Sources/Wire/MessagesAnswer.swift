@@ -1,3 +1,5 @@
+public import JSON
+
 /// Response of `POST /v1/messages`.
 public struct MessagesAnswer: Codable, Sendable, Equatable {
     /// A content block of the answer.
@@ -10,7 +12,7 @@ public struct MessagesAnswer: Codable, Sendable, Equatable {
         public var signature: String?
         public var id: String?
         public var name: String?
-        public var input: RawJSON?
+        public var input: JSON?
 
         public init(type: String) {
             self.type = type
@@ -23,7 +25,7 @@ public struct MessagesAnswer: Codable, Sendable, Equatable {
             type = "tool_use"
             self.id = id
             self.name = name
-            input = RawJSON(Array("{}".utf8))
+            input = .object([:])
         }
     }
 

@@ -1,4 +1,5 @@
 public import Foundation
+public import JSON
 
 /// Body of `POST /v1/messages` and `/v1/messages/count_tokens`: Anthropic's Messages API, with the sampling fields that
 /// chats have beyond OpenAI's.
@@ -86,7 +87,7 @@ public struct MessagesFields: Codable, Sendable {
         // Fields of `tool_use`:
         public var id: String?
         public var name: String?
-        public var input: RawJSON?
+        public var input: JSON?
         // Fields of `tool_result`:
         public var toolUseID: String?
         public var content: Content?
@@ -95,7 +96,7 @@ public struct MessagesFields: Codable, Sendable {
         public var title: String?
         public var context: String?
         /// An object in these; in text blocks of the history a list, which is ignored.
-        public var citations: JSONValue?
+        public var citations: JSON?
         // Field of `image`, `document` and `search_result`:
         public var source: Source?
         // Field of `tool_reference`:
@@ -150,7 +151,7 @@ public struct MessagesFields: Codable, Sendable {
         public var type: String?
         public var name: String
         public var description: String?
-        public var inputSchema: RawJSON?
+        public var inputSchema: JSON?
         /// Whether a schema that cannot be enforced exactly is an error.
         public var strict: Bool?
         /// Whether the tool is offered only after a `tool_reference` to it.

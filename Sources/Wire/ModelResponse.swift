@@ -1,3 +1,5 @@
+public import JSON
+
 /// Response of `POST /v1/responses`.
 public struct ModelResponse: Codable, Sendable, Equatable {
     public enum Status: String, Codable, Sendable {
@@ -54,7 +56,7 @@ public struct ModelResponse: Codable, Sendable, Equatable {
         public var type: String
         public var text: String
         /// Always empty; `logprobs` is empty unless requested. Both are absent in reasoning.
-        public var annotations: [JSONValue]?
+        public var annotations: [JSON]?
         public var logprobs: [ChatLogprobs.Token]?
 
         /// An empty part of an item.
@@ -151,7 +153,7 @@ public struct ModelResponse: Codable, Sendable, Equatable {
     }
 
     public struct TextFormat: Codable, Sendable, Equatable {
-        public var format = JSONValue.object(["type": .string("text")])
+        public var format = JSON.object(["type": .string("text")])
         public var verbosity: String?
     }
 
@@ -189,8 +191,8 @@ public struct ModelResponse: Codable, Sendable, Equatable {
 
     public var metadata: [String: String]
     public var text = TextFormat()
-    public var tools: RawJSON
-    public var toolChoice: JSONValue
+    public var tools: JSON
+    public var toolChoice: JSON
     public var parallelToolCalls: Bool
     public var truncation = "disabled"
 
@@ -230,7 +232,7 @@ public struct ModelResponse: Codable, Sendable, Equatable {
         metadata = request.metadata ?? [:]
         if let format = request.text?.format, let json = try? format.json { text.format = json }
         text.verbosity = request.text?.verbosity
-        tools = request.tools.flatMap { $0.isEmpty ? nil : $0 } ?? RawJSON(Array("[]".utf8))
+        tools = request.tools.flatMap { $0.isEmpty ? nil : $0 } ?? .array([])
         toolChoice = request.toolChoice ?? .string("auto")
         parallelToolCalls = request.parallelToolCalls ?? true
     }

@@ -1,3 +1,5 @@
+import JSON
+
 /// A prompt of llama.cpp's API: what `TextInput` has, inputs that mix texts and ids, or objects with `prompt_string`.
 public enum PromptInput: Codable, Sendable, Equatable {
     case plain(TextInput)
@@ -53,7 +55,7 @@ public enum PromptInput: Codable, Sendable, Equatable {
                         in: container, debugDescription: "expected an object with prompt_string")
                 }
                 let text = try object.decode(String.self, forKey: .text)
-                guard try object.decodeIfPresent(JSONValue.self, forKey: .media)?.isEmpty ?? true else {
+                guard try object.decodeIfPresent(JSON.self, forKey: .media)?.isEmpty ?? true else {
                     throw DecodingError.dataCorruptedError(
                         forKey: .media, in: object, debugDescription: "images and audio are served in chats only")
                 }

@@ -1,3 +1,5 @@
+import JSON
+
 /// A streamed chat request with only those fields that every OpenAI-compatible server knows.
 public struct ChatQuestion: Encodable, Sendable {
     public var model: String
@@ -46,7 +48,7 @@ public struct ReceivedChat: Decodable, Sendable {
             let refusal: String?
             /// Servers use two names for reasoning; `reasoning` can also have other types.
             let reasoningContent: String?
-            let reasoning: JSONValue?
+            let reasoning: JSON?
             let toolCalls: [ToolCall]?
 
             enum CodingKeys: String, CodingKey {

@@ -1,4 +1,5 @@
 public import Foundation
+public import JSON
 
 /// One message of a request.
 public struct RequestMessage: Codable, Sendable {
@@ -22,8 +23,8 @@ public struct RequestMessage: Codable, Sendable {
     public var toolCallID: String?
 
     // Decoded only to be refused.
-    public var audio: JSONValue?
-    public var images: JSONValue?
+    public var audio: JSON?
+    public var images: JSON?
 
     public init(role: String, content: MessageContent?, reasoningContent: String? = nil) {
         self.role = role

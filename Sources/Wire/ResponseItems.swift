@@ -1,3 +1,5 @@
+public import JSON
+
 /// Response of `GET /v1/responses/{id}/input_items`.
 public struct ResponseItemList: Codable, Sendable, Equatable {
     /// A message or reasoning item in the input of a response.
@@ -6,8 +8,8 @@ public struct ResponseItemList: Codable, Sendable, Equatable {
             public var type: String
             public var text: String
             /// `annotations` and `logprobs` are empty in assistant messages, else absent.
-            public var annotations: [JSONValue]?
-            public var logprobs: [JSONValue]?
+            public var annotations: [JSON]?
+            public var logprobs: [JSON]?
         }
 
         public var id: String

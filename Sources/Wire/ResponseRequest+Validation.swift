@@ -1,3 +1,5 @@
+import JSON
+
 extension GenerationRequest<ResponseFields> {
     private static var logprobs: String { "message.output_text.logprobs" }
 

@@ -1,3 +1,5 @@
+public import JSON
+
 /// Body of `POST /v1/responses`.
 public typealias ResponseRequest = GenerationRequest<ResponseFields>
 
@@ -29,8 +31,8 @@ public struct ResponseFields: Codable, Sendable {
     // Decoded only to refuse unsupported values.
     public var truncation: String?
     public var background: Bool?
-    public var conversation: JSONValue?
-    public var prompt: JSONValue?
+    public var conversation: JSON?
+    public var prompt: JSON?
 
     /// Whether any item has an image.
     public var hasImage: Bool {

@@ -1,3 +1,5 @@
+import JSON
+
 /// A tool call in a response's message, in a delta, or in an assistant message of a request.
 public struct ToolCall: Codable, Sendable, Equatable {
     /// A call of a function.
@@ -14,9 +16,9 @@ public struct ToolCall: Codable, Sendable, Equatable {
             do {
                 arguments = try container.decodeIfPresent(String.self, forKey: .arguments)
             } catch {
-                let json = try container.decode(RawJSON.self, forKey: .arguments)
-                guard json.text.first == UInt8(ascii: "{") else { throw error }
-                arguments = String(decoding: json.text, as: UTF8.self)
+                let json = try container.decode(JSON.self, forKey: .arguments)
+                guard case .object = json else { throw error }
+                arguments = json.text
             }
         }
 

@@ -1,7 +1,9 @@
+import JSON
+
 /// Unsupported fields of llama.cpp's server and vLLM that would change the answer. They are refused instead of ignored.
 struct UnservedFields: Decodable, Sendable {
     /// Fields by name, with the values that have no effect besides null, false and empty ones.
-    private static let fields: [(name: String, idle: [JSONValue])] = [
+    private static let fields: [(name: String, idle: [JSON])] = [
         // vLLM
         ("allowed_token_ids", []), ("bad_words", []), ("use_beam_search", []), ("length_penalty", [.number(1)]),
         ("early_stopping", []), ("truncate_prompt_tokens", []), ("prompt_logprobs", []), ("logits_processors", []),
@@ -19,7 +21,7 @@ struct UnservedFields: Decodable, Sendable {
     ]
 
     /// The order of this server's samplers, under llama.cpp's names.
-    private static let defaultOrder: [JSONValue] = [
+    private static let defaultOrder: [JSON] = [
         "penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature",
     ].map { .string($0) }
 
@@ -40,10 +42,11 @@ struct UnservedFields: Decodable, Sendable {
         found = try Self.fields.filter { field in
             let key = Name(stringValue: field.name)
             guard container.contains(key) else { return false }
-            let value = try container.decode(JSONValue.self, forKey: key)
+            let value = try container.decode(JSON.self, forKey: key)
             // For fields whose default is true, false has an effect.
             let isIdle = value == .bool(false) && !field.idle.contains(.bool(true))
-            return !isIdle && !value.isEmpty && value != .string("") && !field.idle.contains(value)
+            return !isIdle && !value.isEmpty
+                && !field.idle.contains { $0 == value || $0.double.map { $0 == value.double } == true }
         }.map(\.name)
     }
 

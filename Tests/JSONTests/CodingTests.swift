@@ -110,4 +110,18 @@ private func parse(_ text: String) throws -> JSON { try JSON(parsing: text, JSON
         #expect(String(decoding: bytes, as: UTF8.self) == #"{"a":2,"b":4,"list":["x",{"inner":3}]}"#)
         #expect(try JSON(parsing: bytes, JSON.Limits(depth: 8)).decode(Odd.self) == Odd())
     }
+
+    @Test func `integers of 128 bits are read and written`() throws {
+        struct Members: Codable, Equatable { var small = Int128.min, large = UInt128.max }
+        let members = try JSON.encode(Members())
+        #expect(try JSON(parsing: members, JSON.Limits(depth: 8)).decode() == Members())
+        let numbers: [UInt128] = [0, 1 << 64, .max]
+        let bytes = try JSON.encode(numbers)
+        #expect(
+            String(decoding: bytes, as: UTF8.self)
+                == "[0,18446744073709551616,340282366920938463463374607431768211455]")
+        #expect(try JSON(parsing: bytes, JSON.Limits(depth: 8)).decode([UInt128].self) == numbers)
+        #expect(
+            try JSON(parsing: "-170141183460469231731687303715884105728", JSON.Limits(depth: 8)).decode() == Int128.min)
+    }
 }

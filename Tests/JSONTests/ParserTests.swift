@@ -124,7 +124,9 @@ private func refusal(_ text: String, _ limits: JSON.Limits = strict) -> JSON.Syn
     }
 
     @Test func `doubles are written as Foundation writes them`() {
-        let values = [1, 0.1, 1e100, 1e16, 1e15, 123_456_789_012_345_680, 1e-5, -0.0, 5e-324, 1.5e300, 1e21]
+        let values = [
+            1, 0.1, 1e100, 1e16, 1e15, 123_456_789_012_345_680, 1e-5, -0.0, .leastNonzeroMagnitude, 1.5e300, 1e21,
+        ]
         let expected = "[1,0.1,1e+100,1e+16,1000000000000000,1.2345678901234568e+17,1e-05,-0,5e-324,1.5e+300,1e+21]"
         #expect(JSON.array(values.map { JSON($0) }).text == expected)
         #expect(JSON(Double.infinity).isNull)

@@ -1,5 +1,6 @@
 import Foundation
 @testable import HTTP
+import JSON
 import LocalLLM
 import Synchronization
 import TestSupport

@@ -1,6 +1,7 @@
 import CommandLineParsing
 import Foundation
 import HTTP
+import JSON
 import TestSupport
 import Testing
 import Synchronization

@@ -62,7 +62,7 @@ import Testing
         #expect(answer.status == 200)
         let messages = try #require(engine.rendered.withLock { $0.last?.messages })
         #expect(messages.map(\.role) == [.user, .assistant, .tool, .user])
-        #expect(messages[1].toolCalls == [.init(id: "a", name: "weather", arguments: #"{"city": "York"}"#)])
+        #expect(messages[1].toolCalls == [.init(id: "a", name: "weather", arguments: #"{"city":"York"}"#)])
         #expect(messages[1].reasoning == "Hm")
         #expect((messages[2].content, messages[2].name) == ("wet", "weather"))
     }

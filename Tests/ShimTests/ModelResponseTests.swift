@@ -1,5 +1,6 @@
 import Foundation
 import HTTP
+import JSON
 import Synchronization
 import Template
 import Testing
@@ -379,7 +380,7 @@ import Wire
         #expect(
             messages[1]
                 == ChatMessage(role: .assistant, content: "b", reasoning: "Hm").calling(
-                    .init(id: "c1", name: "local_shell", arguments: #"{"type": "exec", "command": ["ls"], "env": {}}"#))
+                    .init(id: "c1", name: "local_shell", arguments: #"{"type":"exec","command":["ls"],"env":{}}"#))
         )
         let calls = messages.flatMap { $0.toolCalls ?? [] }
         #expect(
@@ -388,7 +389,7 @@ import Wire
         #expect(results.map(\.toolCallID) == calls.map(\.id))
         #expect(results.map(\.name) == calls.map(\.name))
         #expect(results.map(\.content).filter { !$0.contains("{") } == ["one", "two", "failed"])
-        #expect(calls[4].arguments == #"{"code": "1"}"#)
+        #expect(calls[4].arguments == #"{"code":"1"}"#)
         #expect(messages.last == .user("C"))
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import LocalLLM
 import Synchronization
 import Testing
@@ -54,7 +55,9 @@ import Wire
         let object = await router.chat(#""response_format": {"type": "json_object"}, "max_tokens": 300, "seed": 1"#)
         let text = object.message["content"] as? String ?? ""
         #expect(text.trimmingPrefix(" ").hasPrefix("{"))
-        if object.choice["finish_reason"] as? String == "stop" { #expect(JSON.isObject(text)) }
+        if object.choice["finish_reason"] as? String == "stop" {
+            #expect(try JSON(parsing: text, JSON.bodyLimits).object != nil)
+        }
     }
 
     @Test func `choices, expressions and grammars hold`() async throws {

@@ -1,3 +1,4 @@
+import JSON
 import Testing
 
 @testable import Wire
@@ -58,7 +59,7 @@ import Testing
     @Test func `more values than a request needs are refused before they are decoded`() {
         let list = { (count: Int) in "[" + String(repeating: "1,", count: count - 1) + "1]" }
         #expect(refusal("{\(minimal), \"x\": \(list(1000))}") == nil)
-        let error = refusal("{\(minimal), \"x\": \(list(JSONSyntax.valueLimit))}")
+        let error = refusal("{\(minimal), \"x\": \(list(JSON.bodyLimits.values))}")
         #expect(error?.status == 413)
         #expect(error?.code == "request_too_large")
     }

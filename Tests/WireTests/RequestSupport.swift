@@ -1,3 +1,5 @@
+import JSON
+
 @testable import Wire
 
 /// The fields that every chat request has.

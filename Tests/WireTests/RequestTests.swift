@@ -176,7 +176,7 @@ import Testing
              {"role":"tool","tool_call_id":"c","content":null},{"role":"tool","tool_call_id":"c"}]}
             """)
         let arguments = request.messages[0].toolCalls?.map { $0.function?.arguments }
-        #expect(arguments == [nil, nil, #"{"b": [1], "a":2}"#, "{}"])
+        #expect(arguments == [nil, nil, #"{"b":[1],"a":2}"#, "{}"])
         #expect(request.messages.map(\.text) == ["", "", ""])
         let number =
             #"{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f","arguments":5}}]}]}"#

@@ -1,4 +1,5 @@
 public import Foundation
+import JSON
 public import LocalLLM
 import Providers
 

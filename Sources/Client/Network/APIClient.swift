@@ -1,5 +1,6 @@
 public import Foundation
 import HTTP
+import JSON
 package import Providers
 import Wire
 

@@ -1,4 +1,5 @@
 public import Foundation
+import JSON
 import LocalLLM
 import Wire
 

@@ -1,4 +1,5 @@
 import HTTP
+import JSON
 import Wire
 
 /// An array of a response that is encoded in pieces as the client reads it.

@@ -1,3 +1,4 @@
+import JSON
 import LocalLLM
 import Wire
 
@@ -86,8 +87,10 @@ struct MessagesEncoder: AnswerEncoder {
         isOpen = false
         let index = message.content.count - 1
         // The form requires an object, which truncated arguments are not.
-        if message.content[index].type == "tool_use", JSON.isObject(input) {
-            message.content[index].input = RawJSON(Array(input.utf8))
+        if message.content[index].type == "tool_use", let input = try? JSON(parsing: input, JSON.Limits(depth: 128)),
+            case .object = input
+        {
+            message.content[index].input = input
         }
         return try event("content_block_stop") { $0.index = index }
     }

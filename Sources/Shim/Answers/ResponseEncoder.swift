@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import LocalLLM
 import Tokenizer
 import Wire

@@ -1,4 +1,5 @@
 import HTTP
+import JSON
 import Wire
 
 extension Route {
@@ -17,7 +18,7 @@ private func answer(
 ) async throws -> Response {
     let body = try JSON.decode(AppEndpointRequest.self, from: context.request.body)
     let instructions = RequestMessage(role: "system", content: .text(endpoint.system))
-    let raw: JSONValue = .object(["role": .string("system"), "content": .string(endpoint.system)])
+    let raw: JSON = .object(["role": .string("system"), "content": .string(endpoint.system)])
     return try await replyToApp(
         [instructions] + body.messages, .array([raw] + body.rawMessages), model: endpoint.model, context, services)
 }

@@ -1,4 +1,5 @@
 import HTTP
+import JSON
 import LocalLLM
 import Wire
 
@@ -24,7 +25,7 @@ import Wire
 ///
 /// - Parameter rawMessages: The unparsed messages, for an upstream; `nil` if there are none besides `messages`.
 func replyToApp(
-    _ messages: [RequestMessage], _ rawMessages: JSONValue? = nil, model: String?, _ context: RequestContext,
+    _ messages: [RequestMessage], _ rawMessages: JSON? = nil, model: String?, _ context: RequestContext,
     _ services: Services
 ) async throws -> Response {
     // Apps that name no model get the server's first one, else the upstream's.
@@ -32,7 +33,7 @@ func replyToApp(
         throw APIError(missing: "model")
     }
     let chat = GenerationBody(ChatCompletionRequest(ChatFields(model: model, messages: messages)), model: model) {
-        let messages = try rawMessages ?? JSON.decode(JSONValue.self, from: JSON.encode(messages))
+        let messages = try rawMessages ?? JSON(encoding: messages)
         return try JSON.encode(["model": .string(model), "messages": messages])
     }
     let text = try await answerHereOrUpstream(

@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import Wire
 
 extension ClientConfiguration {
@@ -62,7 +63,7 @@ extension ClientConfiguration {
     }
 
     /// Refuses unknown fields: a misspelt restriction would otherwise be ignored.
-    static func checkNames(_ file: JSONValue) throws(APIError) {
+    static func checkNames(_ file: JSON) throws(APIError) {
         guard case .object(let members) = file else { return }
         try checkNames(members, CodingKeys.self, at: "")
         for (index, app) in elements(members["apps"]) {
@@ -79,7 +80,7 @@ extension ClientConfiguration {
         }
     }
 
-    private static func elements(_ list: JSONValue?) -> [(Int, [String: JSONValue])] {
+    private static func elements(_ list: JSON?) -> [(Int, JSON.Object)] {
         guard case .array(let elements) = list else { return [] }
         return elements.enumerated().compactMap { index, element in
             if case .object(let members) = element { (index, members) } else { nil }
@@ -88,10 +89,10 @@ extension ClientConfiguration {
 
     /// Checks the field names of an object and of the objects in it, which are all `Secret`s.
     private static func checkNames<Key: CodingKey & CaseIterable>(
-        _ members: [String: JSONValue], _: Key.Type, at path: String
+        _ object: JSON.Object, _: Key.Type, at path: String
     ) throws(APIError) {
         let known = Key.allCases.map(\.stringValue)
-        for (name, value) in members.sorted(by: { $0.key < $1.key }) {
+        for (name, value) in object.members {
             guard known.contains(name) else {
                 throw .invalid(path + name, "unknown field; expected one of \(known.joined(separator: ", "))")
             }

@@ -1,5 +1,6 @@
 import CommandLineParsing
 import Foundation
+import JSON
 import Wire
 
 /// The file of `--auth-config`: clients that sign their requests or send tokens.
@@ -93,8 +94,9 @@ struct ClientConfiguration: Decodable, Sendable {
     init(file: String, environment: [String: String]) throws(UsageError) {
         do {
             let bytes = try Array(Data(contentsOf: URL(fileURLWithPath: file)))
-            self = try JSON.decode(Self.self, from: bytes)
-            try Self.checkNames(try JSON.decode(JSONValue.self, from: bytes))
+            let json = try JSON(body: bytes)
+            self = try json.decoded(Self.self)
+            try Self.checkNames(json)
             try readSecrets(environment)
             try validate()
         } catch {

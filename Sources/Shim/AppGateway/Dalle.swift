@@ -1,4 +1,5 @@
 import HTTP
+import JSON
 import Wire
 
 /// `POST /dalle`: generates one image for the chat app and returns its URL.
@@ -32,7 +33,7 @@ private struct DalleRequest: Codable {
     }
 
     /// The request with the app's defaults for missing fields.
-    var withDefaults: [String: JSONValue] {
+    var withDefaults: [String: JSON] {
         [
             "prompt": .string(prompt), "model": .string(model ?? "dall-e-3"), "n": .number(1),
             "quality": .string(quality ?? "hd"), "response_format": .string(responseFormat ?? "url"),

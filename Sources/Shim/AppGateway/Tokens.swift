@@ -1,10 +1,11 @@
 import HTTP
+import JSON
 import Wire
 
 /// `POST /auth_token`: opens a session for an app that signed the request with its auth key.
 func issueSession(_ context: RequestContext, _ clients: ClientAccess?) throws -> Response {
     let session = try configured(clients).newSession(for: context.principal, at: context.request.network)
-    return try .secret(["token": .string(session.token), "expires_at": .number(Double(session.expires))])
+    return try .secret(["token": .string(session.token), "expires_at": JSON(session.expires)])
 }
 
 /// `POST /api/auth/token`: issues an access token to an app's server, which sends the product's secret key.
@@ -27,7 +28,7 @@ func issueAccessToken(_ context: RequestContext, _ clients: ClientAccess?) throw
     }
     let token = clients.newToken(for: product)
     return try .secret([
-        "access_token": .string(token.text), "expires_at": .number(Double(token.expires)),
+        "access_token": .string(token.text), "expires_at": JSON(token.expires),
         "token_type": .string("Bearer"),
     ])
 }
@@ -50,7 +51,7 @@ private struct AccessTokenRequest: Decodable {
 
 extension Response {
     /// A response that must not be cached (RFC 6749, section 5.1).
-    fileprivate static func secret(_ members: [String: JSONValue]) throws -> Response {
+    fileprivate static func secret(_ members: [String: JSON]) throws -> Response {
         var response = try json(members)
         response.headers["Cache-Control"] = "no-store"
         return response

@@ -1,4 +1,5 @@
 import HTTP
+import JSON
 import Wire
 
 /// `POST /vision`: answers a question about an image, for the chat app.

@@ -1,6 +1,7 @@
 import CommandLineParsing
 import Foundation
 import HTTP
+import JSON
 import Wire
 
 /// HTTP client of a running server, for `shim ps` and `shim stop`.

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import HTTP
+import JSON
 import Synchronization
 import Wire
 
@@ -59,13 +60,13 @@ final class RequestLog: Sendable {
         fields["client"] = .string(record.peer)
         fields["method"] = record.method.map { .string($0) }
         fields["path"] = record.path.map { .string($0) }
-        fields["status"] = record.status.map { .number(Double($0)) }
-        fields["bytes"] = .number(Double(record.bytes))
-        fields["duration_ms"] = .number(milliseconds(record.duration))
-        fields["first_byte_ms"] = record.timeToFirstByte.map { .number(milliseconds($0)) }
+        fields["status"] = record.status.map { JSON($0) }
+        fields["bytes"] = JSON(record.bytes)
+        fields["duration_ms"] = JSON(milliseconds(record.duration))
+        fields["first_byte_ms"] = record.timeToFirstByte.map { JSON(milliseconds($0)) }
         fields["failure"] = record.failure.map { .string($0.rawValue) }
         if !warnings.isEmpty { fields["warnings"] = .array(warnings.map { .string($0) }) }
-        if dropped > 0 { fields["dropped_lines"] = .number(Double(dropped)) }
+        if dropped > 0 { fields["dropped_lines"] = JSON(dropped) }
         // Only strings and finite numbers, so encoding cannot fail.
         let json = (try? JSON.encode(fields)) ?? []
         return Array(escaped(String(decoding: json, as: UTF8.self)).utf8) + [0x0a]
@@ -112,15 +113,15 @@ final class RequestLog: Sendable {
 
 extension RequestTrace.Fields {
     /// The fields under their names in the log.
-    fileprivate var json: [String: JSONValue] {
-        var fields: [String: JSONValue] = [:]
+    fileprivate var json: [String: JSON] {
+        var fields: [String: JSON] = [:]
         fields["principal"] = principal.map { .string("\($0.kind.rawValue) \($0.id)") }
         fields["app"] = app.map { .string($0) }
         fields["model"] = model.map { .string($0) }
         fields["engine"] = engine.map { .string($0.rawValue) }
         fields["passed_over"] = passedOver.map { .string($0.rawValue) }
-        fields["prompt_tokens"] = promptTokens.map { .number(Double($0)) }
-        fields["completion_tokens"] = completionTokens.map { .number(Double($0)) }
+        fields["prompt_tokens"] = promptTokens.map { JSON($0) }
+        fields["completion_tokens"] = completionTokens.map { JSON($0) }
         fields["left_out"] = leftOut.map { .string($0) }
         fields["code"] = code.map { .string($0) }
         fields["error"] = error.map { .string($0) }

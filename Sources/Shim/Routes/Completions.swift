@@ -1,4 +1,5 @@
 import HTTP
+import JSON
 import LocalLLM
 import Tokenizer
 import Wire

@@ -1,4 +1,5 @@
 import HTTP
+import JSON
 import Wire
 
 /// `POST /v1/images/generations`: forwards to the upstream unchanged.

@@ -1,4 +1,5 @@
 import HTTP
+import JSON
 import LocalLLM
 import Tokenizer
 import Wire
@@ -86,27 +87,27 @@ extension GenerationRequest<LlamaCompletionFields> {
 }
 
 /// The sampling options under llama.cpp's names.
-func settings(_ options: SamplingOptions) -> [String: JSONValue] {
-    var settings: [String: JSONValue] = [
-        "temperature": .number(options.temperature ?? 0), "top_k": .number(Double(options.topK ?? 0)),
-        "top_p": .number(options.topP ?? 1), "min_p": .number(options.minP ?? 0),
-        "typical_p": .number(options.typicalP ?? 1), "repeat_penalty": .number(options.repetitionPenalty ?? 1),
-        "repeat_last_n": .number(Double(options.penaltyWindow)),
-        "presence_penalty": .number(options.presencePenalty), "frequency_penalty": .number(options.frequencyPenalty),
-        "top_n_sigma": .number(options.topNSigma ?? 0), "xtc_probability": .number(options.xtc?.probability ?? 0),
-        "dry_multiplier": .number(options.dry?.multiplier ?? 0),
-        "dynatemp_range": .number(options.dynamicTemperature?.range ?? 0),
-        "mirostat": .number(Double(options.mirostat?.version.rawValue ?? 0)),
-        "n_predict": .number(Double(options.maximumTokens ?? -1)), "ignore_eos": .bool(options.ignoresEndOfSequence),
-        "min_tokens": .number(Double(options.minimumTokens)), "stop": .array(options.stop.map { .string($0) }),
+func settings(_ options: SamplingOptions) -> [String: JSON] {
+    let numbers: [String: Double] = [
+        "temperature": options.temperature ?? 0, "top_k": Double(options.topK ?? 0), "top_p": options.topP ?? 1,
+        "min_p": options.minP ?? 0, "typical_p": options.typicalP ?? 1,
+        "repeat_penalty": options.repetitionPenalty ?? 1, "repeat_last_n": Double(options.penaltyWindow),
+        "presence_penalty": options.presencePenalty, "frequency_penalty": options.frequencyPenalty,
+        "top_n_sigma": options.topNSigma ?? 0, "xtc_probability": options.xtc?.probability ?? 0,
+        "dry_multiplier": options.dry?.multiplier ?? 0, "dynatemp_range": options.dynamicTemperature?.range ?? 0,
+        "mirostat": Double(options.mirostat?.version.rawValue ?? 0),
+        "n_predict": Double(options.maximumTokens ?? -1), "min_tokens": Double(options.minimumTokens),
     ]
-    settings["seed"] = options.seed.map { .number(Double($0)) }
+    var settings = numbers.mapValues { JSON($0) }
+    settings["ignore_eos"] = .bool(options.ignoresEndOfSequence)
+    settings["stop"] = .array(options.stop.map { .string($0) })
+    settings["seed"] = options.seed.map { JSON($0) }
     return settings
 }
 
 /// A completion, or the fields of it that the client asked for.
 private struct Picked: Codable, Equatable, Sendable {
-    private let value: JSONValue?
+    private let value: JSON?
     private let whole: LlamaCompletion?
 
     /// - Parameter paths: Names separated by slashes; those that lead nowhere are left out. Empty: all fields.
@@ -115,19 +116,19 @@ private struct Picked: Codable, Equatable, Sendable {
             (value, whole) = (nil, completion)
             return
         }
-        let all = try JSON.decode(JSONValue.self, from: JSON.encode(completion))
-        var picked: [String: JSONValue] = [:]
+        let all = try JSON(encoding: completion)
+        var picked: JSON.Object = [:]
         for path in paths {
-            var found: JSONValue? = all
+            var found: JSON? = all
             for name in path.split(separator: "/", omittingEmptySubsequences: false) {
-                if case .object(let members)? = found { found = members[String(name)] } else { found = nil }
+                found = found?.object?[String(name)]
             }
             if let found { picked[path] = found }
         }
         (value, whole) = (.object(picked), nil)
     }
 
-    init(from decoder: any Decoder) throws { (value, whole) = (try JSONValue(from: decoder), nil) }
+    init(from decoder: any Decoder) throws { (value, whole) = (try JSON(from: decoder), nil) }
 
     func encode(to encoder: any Encoder) throws {
         if let whole { try whole.encode(to: encoder) } else { try value?.encode(to: encoder) }
@@ -146,13 +147,13 @@ private struct LlamaEncoder: AnswerEncoder {
     /// Paths of the fields to return; empty: all.
     let fields: [String]
     let timesTokens: Bool
-    let settings: [String: JSONValue]
+    let settings: [String: JSON]
     private var predicted: [Int: Int] = [:]
     private var hasNewLine: Set<Int> = []
 
     init(
         model: String, prompts: [TextPrompt], tokenizer: TextTokenizer?, listsSampled: Bool, returnsTokens: Bool,
-        fields: [String], timesTokens: Bool, settings: [String: JSONValue]
+        fields: [String], timesTokens: Bool, settings: [String: JSON]
     ) {
         self.model = model
         self.prompts = prompts

@@ -1,6 +1,7 @@
 import Dialects
 import Foundation
 import HTTP
+import JSON
 import LocalLLM
 import Template
 import Tokenizer
@@ -101,7 +102,7 @@ extension OfferedTools {
     fileprivate init(_ body: MessagesRequest) throws(APIError) {
         var tools: [(path: String, name: String, description: String?, parameters: TemplateValue, isStrict: Bool)] = []
         for (index, tool) in body.fields.offeredTools {
-            guard let schema = tool.inputSchema, let value = try? TemplateValue(json: Data(schema.text)) else {
+            guard let schema = tool.inputSchema, let value = TemplateValue(schema) else {
                 throw .invalid(
                     "tools[\(index)].input_schema", "nests deeper than \(TemplateValue.maximumJSONDepth) levels")
             }
@@ -152,8 +153,7 @@ extension MessagesRequest {
             message.show(rest)
             let calls = rest.filter { $0.type == "tool_use" }.map { block in
                 ChatMessage.ToolCall(
-                    id: block.id ?? "", name: block.name ?? "",
-                    arguments: String(decoding: block.input?.text ?? Array("{}".utf8), as: UTF8.self))
+                    id: block.id ?? "", name: block.name ?? "", arguments: block.input?.text ?? "{}")
             }
             message.toolCalls = calls.isEmpty ? nil : calls
             result.append(message)

@@ -1,4 +1,5 @@
 import HTTP
+import JSON
 import Wire
 
 /// `GET /v1/models`

@@ -1,4 +1,5 @@
 import HTTP
+import JSON
 import LocalLLM
 import Wire
 
@@ -22,7 +23,7 @@ import Wire
 private struct Props: Encodable {
     struct Defaults: Encodable {
         let contextSize: Int
-        let params: [String: JSONValue]?
+        let params: [String: JSON]?
 
         enum CodingKeys: String, CodingKey {
             case params

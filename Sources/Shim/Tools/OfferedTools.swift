@@ -1,5 +1,6 @@
 import Dialects
 import Foundation
+import JSON
 import LocalLLM
 import Template
 import Wire
@@ -81,7 +82,7 @@ struct OfferedTools: Sendable {
             for (index, function) in try Self.list(functions, "functions").enumerated() {
                 try add(function, "functions[\(index)]")
             }
-            try choose(body.functionCall.map { TemplateValue($0) }, "function_call")
+            try choose(body.functionCall.map { TemplateValue($0) ?? .undefined }, "function_call")
             return
         }
         if let tools = body.tools {
@@ -92,7 +93,7 @@ struct OfferedTools: Sendable {
                 try add(.object(inner), "\(path).\(type)", isCustom: type == "custom")
             }
         }
-        try choose(body.toolChoice.map { TemplateValue($0) }, "tool_choice")
+        try choose(body.toolChoice.map { TemplateValue($0) ?? .undefined }, "tool_choice")
     }
 
     /// The tools of a responses request, whose fields are nested one level less.
@@ -118,7 +119,7 @@ struct OfferedTools: Sendable {
                 try add(.object(members), path, isCustom: type == "custom")
             }
         }
-        try choose(body.toolChoice.map { TemplateValue($0) }, "tool_choice")
+        try choose(body.toolChoice.map { TemplateValue($0) ?? .undefined }, "tool_choice")
     }
 
     /// Types of tools that OpenAI's API runs itself, or that only its models are trained for.
@@ -162,8 +163,8 @@ struct OfferedTools: Sendable {
 
     // MARK: Definitions
 
-    private static func list(_ tools: RawJSON, _ field: String) throws(APIError) -> [TemplateValue] {
-        guard let value = try? TemplateValue(json: Data(tools.text)) else {
+    private static func list(_ tools: JSON, _ field: String) throws(APIError) -> [TemplateValue] {
+        guard let value = TemplateValue(tools) else {
             throw .invalid(field, "nests deeper than \(TemplateValue.maximumJSONDepth) levels")
         }
         switch value {

@@ -1,5 +1,6 @@
 import Foundation
 import HTTP
+import JSON
 import LocalLLM
 import Wire
 
@@ -15,19 +16,19 @@ struct GenerationBody<Body: Decodable & Sendable>: Sendable {
     private let decoded: Result<Body, APIError>
 
     init(_ bytes: [UInt8]) throws(APIError) {
-        let parts = try JSON.decode(Parts.self, from: bytes)
-        let (model, stream) = (parts.fields.model, parts.fields.stream)
+        let json = try JSON(body: bytes)
+        let fields = try json.decoded(Fields.self)
         self.bytes = {
-            var object = RawObject(bytes)
+            var object = json.object ?? [:]
             // These fields decide how the answer is read, so duplicates are removed.
-            try object.set("model", model)
-            try object.set("stream", stream)
-            return try object.encoded()
+            object.setOnly("model", fields.model.map { .string($0) })
+            object.setOnly("stream", fields.stream.map { .bool($0) })
+            return JSON.object(object).bytes
         }
-        self.model = model
-        streams = stream == true
-        goesOnHere = parts.fields.previousResponseID != nil
-        decoded = parts.body.mapError { JSON.explain($0, decoding: bytes) }
+        model = fields.model
+        streams = fields.stream == true
+        goesOnHere = fields.previousResponseID != nil
+        decoded = Result { () throws(APIError) in try json.decoded() }
     }
 
     /// A body converted from another API's form.
@@ -46,16 +47,6 @@ struct GenerationBody<Body: Decodable & Sendable>: Sendable {
 
     /// Whether `--upstream-when` may forward it.
     fileprivate var mayLeave: Bool { !goesOnHere }
-
-    private struct Parts: Decodable {
-        let fields: Fields
-        let body: Result<Body, any Error>
-
-        init(from decoder: any Decoder) throws {
-            fields = try Fields(from: decoder)
-            body = Result { try Body(from: decoder) }
-        }
-    }
 
     private struct Fields: Decodable {
         let model: String?
@@ -175,10 +166,10 @@ extension ForwardableForm {
 
 /// Replaces the model in a body. Removes this server's own fields, since OpenAI's API rejects unknown ones.
 private func naming(_ model: String, in bytes: [UInt8]) throws -> [UInt8] {
-    var body = RawObject(bytes)
-    try body.set("model", model)
-    for field in ["timings_per_token", "return_progress"] { try body.set(field, String?.none) }
-    return try body.encoded()
+    var body = try JSON(body: bytes).object ?? [:]
+    body.setOnly("model", .string(model))
+    for field in ["timings_per_token", "return_progress"] { body.setOnly(field, nil) }
+    return JSON.object(body).bytes
 }
 
 extension UpstreamEndpoint {

@@ -1,5 +1,6 @@
 import Foundation
 import HTTP
+import JSON
 import Wire
 
 /// Relays an event stream unchanged and only in whole events. If the upstream breaks off, the client can parse the

@@ -46,8 +46,8 @@ struct OpenAIChatServiceTests {
         #expect(request.headers["Authorization"] == "Bearer abc")
         #expect(
             String(decoding: request.body, as: UTF8.self)
-                == #"{"messages":[{"content":"Hi","role":"user"}],"model":"m","stream":true,"#
-                + #""stream_options":{"include_usage":true}}"#)
+                == #"{"model":"m","stream":true,"stream_options":{"include_usage":true},"#
+                + #""messages":[{"role":"user","content":"Hi"}]}"#)
     }
 
     @Test(arguments: ["reasoning_content", "reasoning"])
