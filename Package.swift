@@ -139,7 +139,8 @@ let libraries: [Target] = [
     .target(
         name: "Providers", dependencies: ["Constraint", "JSON", "LocalLLM", "Template", "Wire"], swiftSettings: common),
     .target(
-        name: "Client", dependencies: ["LocalLLM", "HTTP", "JSON", "Providers", "Wire", "CLinux", "CSQLite", "Platform"],
+        name: "Client",
+        dependencies: ["LocalLLM", "HTTP", "JSON", "Providers", "Wire", "CLinux", "CSQLite", "Platform"],
         swiftSettings: common),
     .target(name: "CommandLineParsing", dependencies: ["Platform"], swiftSettings: common),
     .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
