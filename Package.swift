@@ -142,7 +142,7 @@ let libraries: [Target] = [
         name: "Client",
         dependencies: ["LocalLLM", "HTTP", "JSON", "Providers", "Wire", "CLinux", "CSQLite", "Platform"],
         swiftSettings: common),
-    .target(name: "CommandLineParsing", dependencies: ["Platform"], swiftSettings: common),
+    .target(name: "CommandLineParsing", dependencies: ["LocalLLM", "Platform"], swiftSettings: common),
     .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
 ]
 

@@ -38,7 +38,7 @@ enum Bench {
     private static func run(_ command: any Command.Type, _ arguments: [String]) async -> Int32 {
         do {
             let parsed = try Arguments(
-                arguments, options: command.options + [helpOption], takesOperands: command.takesOperands)
+                arguments, options: allOptions(of: command), takesOperands: command.takesOperands)
             if parsed.has("--help") {
                 print(help(of: command))
                 return 0
@@ -53,6 +53,10 @@ enum Bench {
             complain("\(command.name): \(error)")
         }
         return 1
+    }
+
+    static func allOptions(of command: any Command.Type) -> [Option] {
+        command.options + command.modelOptions.map(\.option) + [helpOption]
     }
 
     private static let helpOption = Option("-h", "--help", help: "print this")
@@ -77,7 +81,7 @@ enum Bench {
 
         \(command.details)
 
-        \((command.options + [helpOption]).help)
+        \(allOptions(of: command).help)
         """
     }
 
@@ -94,6 +98,8 @@ protocol Command: Sendable {
     /// Description of input and output, for the help.
     static var details: String { get }
     static var options: [Option] { get }
+    /// Which of the options of loading a model it takes.
+    static var modelOptions: [ModelOption] { get }
     /// Whether the command takes operands.
     static var takesOperands: Bool { get }
 
@@ -103,27 +109,14 @@ protocol Command: Sendable {
 }
 
 extension Command {
+    static var modelOptions: [ModelOption] { [] }
     static var takesOperands: Bool { false }
 }
 
 extension Option {
     static let model = Option(
         "-m", "--model", value: "FILE", help: "a GGUF file or a folder of safetensors (default: LOCALLLM_MODEL)")
-    static let imageEncoder = Option("--mmproj", value: "FILE", help: "the model's image encoder, a GGUF file")
-    static let image = Option("--image", value: "FILE", help: "a PNG, JPEG, WebP or GIF file; repeatable")
-    static let threads = Option("-t", "--threads", value: "N", help: "threads (default: one per physical core)")
-    static let cacheType = Option(
-        "--cache-type", value: "NAME", help: "KV cache format: \(KVCacheFormat.names) (default: f16)")
-    static let adapters = Option(
-        "--lora", value: "FILE[:SCALE]", help: "LoRA adapter (GGUF file) and its scale (default: 1); repeatable")
-    static let quantization = Option(
-        "--quantize", value: "TYPE", help: "quantize the weights while loading: Q4_K_M, Q8_0, …")
-    static let expertsOnDisk = Option(
-        "--experts-on-disk", help: "read a mixture's experts when they are used; keep as many as there is memory for")
-    static let draft = Option(
-        "--draft", value: "FILE", help: "a smaller model with the same vocabulary, to draft tokens")
-    static let tier = Option(
-        "--tier", value: "NAME", help: "kernels: \(KernelTier.names) (default: the fastest that runs here)")
+    static let image = Option("--image", value: "FILE", repeats: true, help: "a PNG, JPEG, WebP or GIF file")
 }
 
 extension LocalModel {
@@ -137,13 +130,6 @@ extension LocalModel {
 }
 
 extension Arguments {
-    /// The value of `Option.quantization`.
-    var quantization: String? {
-        get throws(UsageError) {
-            try string("--quantize").map { name throws(UsageError) in try QuantizeCommand.mixture(name).name }
-        }
-    }
-
     /// The value of `Option.model`, or else of LOCALLLM_MODEL.
     var model: String {
         get throws(UsageError) {

@@ -23,8 +23,8 @@ struct DraftsCommand: Command {
         Option("-b", "--n-seq", value: "N", help: "answers in parallel (default: 1)"),
         Option("-r", "--repetitions", value: "N", help: "timed rounds (default: 3)"),
         Option("--temperature", value: "T", help: "0 always takes the most likely token (default: 0)"),
-        .draft, .threads, .tier, .cacheType,
     ]
+    static let modelOptions: [ModelOption] = [.draft, .cacheType] + ModelOption.loading
 
     let model: String
     let prompt: String
@@ -44,11 +44,7 @@ struct DraftsCommand: Command {
         sequences = try arguments.int("--n-seq", in: 1...64) ?? 1
         rounds = try arguments.int("--repetitions", in: 1...1000) ?? 3
         temperature = try arguments.double("--temperature") ?? 0
-        var configuration = LocalModel.Configuration(
-            threads: try arguments.int("--threads", in: 1...1024), tier: try arguments.choice("--tier"),
-            cacheFormat: try arguments.choice("--cache-type") ?? .f16)
-        configuration.draftModel = arguments.string("--draft").map { URL(fileURLWithPath: $0) }
-        self.configuration = configuration
+        configuration = try arguments.configuration(Self.modelOptions)
     }
 
     struct Output: Encodable {

@@ -16,24 +16,23 @@ struct EmbedCommand: Command {
         """
     static let options: [Option] = [
         .model,
-        Option("--tokens", value: "IDS", help: "an input as comma-separated token ids; repeatable"),
-        Option("--text", value: "TEXT", help: "an input; repeatable"),
+        Option("--tokens", value: "IDS", repeats: true, help: "an input as comma-separated token ids"),
+        Option("--text", value: "TEXT", repeats: true, help: "an input"),
         Option("-o", "--out", value: "FILE", help: "output file"),
         Option("--raw", help: "do not scale vectors to length 1"),
         Option("--dimensions", value: "N", help: "keep the first N dimensions of each vector"),
         Option(
             "--pooling", value: "NAME",
             help: "\(Pooling.allCases.map(\.rawValue).joined(separator: ", ")) (default: from the file, else mean)"),
-        .threads, .tier,
     ]
+    static let modelOptions: [ModelOption] = ModelOption.loading
 
     let model: String
     let tokens: [[Int32]]
     let texts: [String]
     let output: String
     let embedding: EmbeddingOptions
-    let threads: Int?
-    let tier: KernelTier?
+    let configuration: LocalModel.Configuration
 
     init(_ arguments: Arguments) throws(UsageError) {
         model = try arguments.model
@@ -44,14 +43,13 @@ struct EmbedCommand: Command {
         embedding = EmbeddingOptions(
             pooling: try arguments.choice("--pooling"), dimensions: try arguments.int("--dimensions", in: 1...Int.max),
             normalizes: !arguments.has("--raw"))
-        threads = try arguments.int("--threads", in: 1...1024)
-        tier = try arguments.choice("--tier")
+        configuration = try arguments.configuration(Self.modelOptions)
     }
 
     struct Shape: Encodable { let inputs: Int, width: Int, pooling: String, tokens: [Int] }
 
     func run() async throws -> Bool {
-        let model = try await LocalModel.load(model, .init(threads: threads, tier: tier))
+        let model = try await LocalModel.load(model, configuration)
         let inputs = try tokens + texts.map { try model.tokenizer.encode($0, addSpecial: true, parseSpecial: false) }
         let pooling = embedding.pooling ?? model.info.pooling ?? .mean
         var vectors: [[Float]] = []

@@ -15,28 +15,22 @@ struct GenerateCommand: Command {
         ones. The ids include the end-of-generation token, if any. Sampling options default to the model's
         recommendation.
         """
-    static let options: [Option] = [
-        .model,
-        Option("--prompt", value: "TEXT", help: "text to continue"),
-        Option("--chat", help: "render the text as a user message with the chat template"),
-        Option("--tokens", value: "IDS", help: "comma-separated token ids to continue"),
-        Option("-n", "--n-gen", value: "N", help: "maximum tokens to generate (default: 64)"),
-        Option("--temperature", value: "T", help: "0 always takes the most likely token"),
-        Option("--top-k", value: "N", help: "sample from the N most likely tokens; 0 disables"),
-        Option("--top-p", value: "P", help: "sample from the most likely tokens with total probability P"),
-        Option("--min-p", value: "P", help: "drop tokens less likely than P times the most likely"),
-        Option("--typical-p", value: "P", help: "locally typical sampling; 1 is off"),
-        Option("--repetition-penalty", value: "X", help: "divides the logits of recent tokens; 1 is off"),
-        Option("--presence-penalty", value: "X", help: "subtracted once from the logits of generated tokens"),
-        Option("--frequency-penalty", value: "X", help: "subtracted for each time a token was generated"),
-        Option("--seed", value: "N", help: "seed of the sampler (default: random)"),
-        Option("--no-drafts", help: "disable speculative decoding; the text is the same"),
-        Option("--expected", value: "IDS", help: "predicted answer as token ids, used as draft"),
-        Option("--stop", value: "TEXT", help: "stop before this text; repeatable"),
-        Option("--schema", value: "FILE", help: "JSON schema for the answer"),
-        Option("-c", "--context", value: "N", help: "context length in tokens (default: the model's training context)"),
-        .draft, .threads, .tier, .cacheType, .quantization, .expertsOnDisk,
-    ]
+    static let options: [Option] =
+        [
+            .model,
+            Option("--prompt", value: "TEXT", help: "text to continue"),
+            Option("--chat", help: "render the text as a user message with the chat template"),
+            Option("--tokens", value: "IDS", help: "comma-separated token ids to continue"),
+            Option("-n", "--n-gen", value: "N", help: "maximum tokens to generate (default: 64)"),
+            Option("--presence-penalty", value: "X", help: "subtracted once from the logits of generated tokens"),
+            Option("--frequency-penalty", value: "X", help: "subtracted for each time a token was generated"),
+            Option("--seed", value: "N", help: "seed of the sampler (default: random)"),
+            Option("--no-drafts", help: "disable speculative decoding; the text is the same"),
+            Option("--expected", value: "IDS", help: "predicted answer as token ids, used as draft"),
+            Option("--stop", value: "TEXT", repeats: true, help: "stop before this text"),
+            Option("--schema", value: "FILE", help: "JSON schema for the answer"),
+        ] + SamplingOption.recommended.map(\.option)
+    static let modelOptions: [ModelOption] = [.context, .draft, .cacheType] + ModelOption.loading
 
     enum Prompt: Equatable {
         case text(String)
@@ -63,24 +57,15 @@ struct GenerateCommand: Command {
             seed = UInt64(text)
             if seed == nil { throw UsageError("--seed: expected a whole number below 2^64, found '\(text)'") }
         }
-        sampling = SamplingOptions(
-            temperature: try arguments.double("--temperature"), topK: try arguments.int("--top-k"),
-            topP: try arguments.double("--top-p"), minP: try arguments.double("--min-p"),
-            typicalP: try arguments.double("--typical-p"),
-            repetitionPenalty: try arguments.double("--repetition-penalty"),
+        var sampling = SamplingOptions(
             presencePenalty: try arguments.double("--presence-penalty") ?? 0,
             frequencyPenalty: try arguments.double("--frequency-penalty") ?? 0, seed: seed,
             maximumTokens: try arguments.int("--n-gen", in: 1...Int.max) ?? 64, stop: arguments.strings("--stop"),
             drafts: !arguments.has("--no-drafts"), expectedTokens: try arguments.tokens("--expected") ?? [])
+        try arguments.apply(SamplingOption.recommended, to: &sampling)
+        self.sampling = sampling
         schema = arguments.string("--schema")
-        var configuration = LocalModel.Configuration(
-            contextSize: try arguments.int("--context", in: 1...1 << 30),
-            threads: try arguments.int("--threads", in: 1...1024), tier: try arguments.choice("--tier"),
-            cacheFormat: try arguments.choice("--cache-type") ?? .f16)
-        configuration.quantization = try arguments.quantization
-        configuration.expertsOnDisk = arguments.has("--experts-on-disk")
-        configuration.draftModel = arguments.string("--draft").map { URL(fileURLWithPath: $0) }
-        self.configuration = configuration
+        configuration = try arguments.configuration(Self.modelOptions)
     }
 
     struct Output: Encodable {

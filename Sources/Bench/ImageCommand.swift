@@ -15,36 +15,32 @@ struct ImageCommand: Command {
         Prints {"tokens": n, "width": w, "seconds": [s1, …]} with the time per image; with --repeat the minimum.
         """
     static let options: [Option] = [
-        .model, .imageEncoder, .image,
+        .model, .image,
         Option("-o", "--out", value: "FILE", help: "output file"),
         Option("--repeat", value: "N", help: "encode each image N times (default: 1)"),
-        .threads, .tier,
     ]
+    static let modelOptions: [ModelOption] = [.imageEncoder] + ModelOption.loading
 
     let model: String
-    let imageEncoder: String
     let images: [String]
     let output: String
     let repetitions: Int
-    let threads: Int?
-    let tier: KernelTier?
+    let configuration: LocalModel.Configuration
 
     init(_ arguments: Arguments) throws(UsageError) {
         model = try arguments.model
-        imageEncoder = try arguments.required("--mmproj")
+        _ = try arguments.required("--mmproj")
         images = arguments.strings("--image")
         guard !images.isEmpty else { throw UsageError("--image is missing") }
         output = try arguments.required("--out")
         repetitions = try arguments.int("--repeat", in: 1...1000) ?? 1
-        threads = try arguments.int("--threads", in: 1...1024)
-        tier = try arguments.choice("--tier")
+        configuration = try arguments.configuration(Self.modelOptions)
     }
 
     struct Shape: Encodable { let tokens: Int, width: Int, seconds: [Double] }
 
     func run() async throws -> Bool {
-        let model = try await LocalModel.load(
-            model, .init(threads: threads, tier: tier, imageEncoder: URL(fileURLWithPath: imageEncoder)))
+        let model = try await LocalModel.load(model, configuration)
         var (vectors, seconds) = ([[Float]](), [Double]())
         for path in images {
             let image = try RGBImage(path: path)

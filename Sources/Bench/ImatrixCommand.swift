@@ -17,16 +17,15 @@ struct ImatrixCommand: Command {
         Option("-o", "--out", value: "FILE", help: "output file"),
         Option("--chunk", value: "N", help: "tokens per chunk (default: 512)"),
         Option("--chunks", value: "N", help: "only the first N chunks"),
-        .threads, .tier,
     ]
+    static let modelOptions: [ModelOption] = ModelOption.loading
 
     let model: String
     let text: String
     let output: String
     let chunk: Int
     let limit: Int?
-    let threads: Int?
-    let tier: KernelTier?
+    let configuration: LocalModel.Configuration
 
     init(_ arguments: Arguments) throws(UsageError) {
         model = try arguments.model
@@ -34,8 +33,7 @@ struct ImatrixCommand: Command {
         output = try arguments.required("--out")
         chunk = try arguments.int("--chunk", in: 2...1 << 24) ?? 512
         limit = try arguments.int("--chunks", in: 1...Int.max)
-        threads = try arguments.int("--threads", in: 1...1024)
-        tier = try arguments.choice("--tier")
+        configuration = try arguments.configuration(Self.modelOptions)
     }
 
     struct Result: Encodable {
@@ -49,7 +47,9 @@ struct ImatrixCommand: Command {
     }
 
     func run() async throws -> Bool {
-        let model = try await LocalModel.load(model, .init(contextSize: chunk, threads: threads, tier: tier))
+        var configuration = configuration
+        configuration.contextSize = chunk
+        let model = try await LocalModel.load(model, configuration)
         let all = try PerplexityCommand.Chunk.all(ofText: text, for: model, size: chunk)
         let chunks = all.prefix(limit ?? all.count).map(\.tokens)
         defer { showProgress("") }

@@ -14,7 +14,7 @@ struct KernelsCommand: Command {
         kernel. Exits with 1 if an error exceeds its rounding limit.
         """
     static let options: [Option] = [
-        .tier,
+        ModelOption.tier.option,
         Option("--format", value: "NAME,…", help: "weight formats, e.g. Q4_K; none skips them (default: all)"),
         Option("--seconds", value: "S", help: "run time per kernel (default: 0.05)"),
         Option("-o", "--output", value: "md|json", help: "a table or JSON (default: md)"),
@@ -26,7 +26,7 @@ struct KernelsCommand: Command {
     let format: MachineCommand.Format
 
     init(_ arguments: Arguments) throws(UsageError) {
-        tier = try arguments.choice("--tier")
+        tier = try arguments.configuration([.tier]).tier
         let names = arguments.strings("--format").flatMap { $0.split(separator: ",").map(String.init) }
         formats = names.isEmpty ? KernelMeter.formats : names.filter { $0 != "none" }
         if let name = formats.first(where: { !KernelMeter.formats.contains($0) }) {

@@ -17,33 +17,26 @@ struct LogitsCommand: Command {
         .model,
         Option("--tokens", value: "IDS", help: "comma-separated token ids"),
         Option("--encoder-tokens", value: "IDS", help: "encoder input of an encoder-decoder, as token ids"),
-        .imageEncoder, .image,
+        .image,
         Option("--text", value: "TEXT", help: "prompt with \(imageMarker) for each image, instead of --tokens"),
         Option("-o", "--out", value: "FILE", help: "output file"),
         Option("--chunk", value: "N", help: "tokens per step; 1 as in decoding (default: 512)"),
-        .adapters, .threads, .tier, .cacheType, .quantization, .expertsOnDisk,
     ]
+    static let modelOptions: [ModelOption] = [.imageEncoder, .adapters, .cacheType] + ModelOption.loading
 
     let model: String
     let tokens: [Int32]
     let encoderTokens: [Int32]?
     let images: [String]
-    let imageEncoder: String?
     let text: String?
     let output: String
     let chunk: Int
-    let threads: Int?
-    let tier: KernelTier?
-    let cacheFormat: KVCacheFormat
-    let adapters: [LocalModel.AdapterFile]
-    let quantization: String?
-    let expertsOnDisk: Bool
+    let configuration: LocalModel.Configuration
 
     init(_ arguments: Arguments) throws(UsageError) {
         model = try arguments.model
         tokens = try arguments.tokens("--tokens") ?? []
         images = arguments.strings("--image")
-        imageEncoder = arguments.string("--mmproj")
         text = arguments.string("--text")
         guard !tokens.isEmpty || text != nil else { throw UsageError("--tokens is missing") }
         guard tokens.isEmpty || text == nil && images.isEmpty else {
@@ -52,23 +45,14 @@ struct LogitsCommand: Command {
         encoderTokens = try arguments.tokens("--encoder-tokens")
         output = try arguments.required("--out")
         chunk = try arguments.int("--chunk", in: 1...Int.max) ?? 512
-        threads = try arguments.int("--threads", in: 1...1024)
-        tier = try arguments.choice("--tier")
-        cacheFormat = try arguments.choice("--cache-type") ?? .f16
-        adapters = arguments.strings("--lora").map { .init(argument: $0) }
-        quantization = try arguments.quantization
-        expertsOnDisk = arguments.has("--experts-on-disk")
+        configuration = try arguments.configuration(Self.modelOptions)
     }
 
     struct Shape: Encodable { let tokens: Int, vocab: Int }
 
     func run() async throws -> Bool {
-        var configuration = LocalModel.Configuration(
-            contextSize: text == nil ? max(tokens.count, encoderTokens?.count ?? 0) : nil, threads: threads,
-            tier: tier, cacheFormat: cacheFormat, imageEncoder: imageEncoder.map { URL(fileURLWithPath: $0) })
-        configuration.adapters = adapters
-        configuration.quantization = quantization
-        configuration.expertsOnDisk = expertsOnDisk
+        var configuration = configuration
+        configuration.contextSize = text == nil ? max(tokens.count, encoderTokens?.count ?? 0) : nil
         let model = try await LocalModel.load(model, configuration)
         let logits: [Float]
         if let text {

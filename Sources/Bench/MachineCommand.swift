@@ -16,7 +16,7 @@ struct MachineCommand: Command {
     static let options: [Option] = [
         Option("-t", "--threads", value: "N,…", help: "threads (default: powers of two up to one per physical core)"),
         Option("--memory", value: "MiB", help: "memory to read (default: 512, at least eight times the caches)"),
-        .tier,
+        ModelOption.tier.option,
         Option("-o", "--output", value: "md|json", help: "a table or JSON (default: md)"),
     ]
 
@@ -30,7 +30,7 @@ struct MachineCommand: Command {
     init(_ arguments: Arguments) throws(UsageError) {
         threads = try arguments.ints("--threads", in: 1...1024)
         memoryBytes = try arguments.int("--memory", in: 1...1 << 24).map { $0 << 20 }
-        tier = try arguments.choice("--tier")
+        tier = try arguments.configuration([.tier]).tier
         format = try arguments.choice("--output") ?? .md
     }
 

@@ -24,8 +24,8 @@ struct OverheadCommand: Command {
         Option("-b", "--n-seq", value: "N,…", help: "answers in parallel (default: 1)"),
         Option("-r", "--repetitions", value: "N", help: "timed rounds (default: 3)"),
         Option("--temperature", value: "T", help: "0 always takes the most likely token (default: 0)"),
-        .threads, .tier, .cacheType,
     ]
+    static let modelOptions: [ModelOption] = [.cacheType] + ModelOption.loading
 
     let model: String
     let schema: String
@@ -43,9 +43,7 @@ struct OverheadCommand: Command {
         sequences = try arguments.ints("--n-seq", in: 1...64) ?? [1]
         rounds = try arguments.int("--repetitions", in: 1...1000) ?? 3
         temperature = try arguments.double("--temperature") ?? 0
-        configuration = .init(
-            threads: try arguments.int("--threads", in: 1...1024), tier: try arguments.choice("--tier"),
-            cacheFormat: try arguments.choice("--cache-type") ?? .f16)
+        configuration = try arguments.configuration(Self.modelOptions)
     }
 
     struct Output: Encodable {

@@ -28,8 +28,8 @@ struct PerplexityCommand: Command {
         Option("--decode", help: "one token per step, as in decoding (default: as in prefill)"),
         Option("--reference", value: "FILE", help: "logits to compare with"),
         Option("-o", "--out", value: "FILE", help: "output file"),
-        .threads, .tier, .cacheType,
     ]
+    static let modelOptions: [ModelOption] = [.cacheType] + ModelOption.loading
 
     enum Source: Equatable {
         case text(String)
@@ -43,9 +43,7 @@ struct PerplexityCommand: Command {
     let decodes: Bool
     let reference: String?
     let output: String?
-    let threads: Int?
-    let tier: KernelTier?
-    let cacheFormat: KVCacheFormat
+    let configuration: LocalModel.Configuration
 
     init(_ arguments: Arguments) throws(UsageError) {
         model = try arguments.model
@@ -60,9 +58,7 @@ struct PerplexityCommand: Command {
         decodes = arguments.has("--decode")
         reference = arguments.string("--reference")
         output = arguments.string("--out")
-        threads = try arguments.int("--threads", in: 1...1024)
-        tier = try arguments.choice("--tier")
-        cacheFormat = try arguments.choice("--cache-type") ?? .f16
+        configuration = try arguments.configuration(Self.modelOptions)
     }
 
     struct Output: Encodable {
@@ -85,8 +81,9 @@ struct PerplexityCommand: Command {
 
     func run() async throws -> Bool {
         let size = chunk ?? 512
-        let model = try await LocalModel.load(
-            model, .init(contextSize: size, threads: threads, tier: tier, cacheFormat: cacheFormat))
+        var configuration = configuration
+        configuration.contextSize = size
+        let model = try await LocalModel.load(model, configuration)
         let chunks = try chunks(for: model, size: size)
         let logitBytes = 4 * model.info.vocabularySize
         let reference = try reference.map {

@@ -25,15 +25,13 @@ struct ProfileCommand: Command {
         Option("-n", "--n-gen", value: "N", help: "tokens to generate; 0: none (default: 32)"),
         Option("-d", "--n-depth", value: "N", help: "tokens already in the context (default: 0)"),
         Option("-b", "--n-seq", value: "N", help: "sequences in parallel (default: 1)"),
-        .threads, .tier, .cacheType,
         Option("-o", "--output", value: "md|json", help: "tables or JSON (default: md)"),
     ]
+    static let modelOptions: [ModelOption] = [.cacheType] + ModelOption.loading
 
     let model: String
     let (prompt, generate, depth, batch): (Int, Int, Int, Int)
-    let threads: Int?
-    let tier: KernelTier?
-    let cacheFormat: KVCacheFormat
+    let configuration: LocalModel.Configuration
     let format: MachineCommand.Format
 
     init(_ arguments: Arguments) throws(UsageError) {
@@ -44,9 +42,7 @@ struct ProfileCommand: Command {
         depth = try arguments.int("--n-depth", in: counts) ?? 0
         batch = try arguments.int("--n-seq", in: 1...512) ?? 1
         guard prompt > 0 || generate > 0 else { throw UsageError("-p and -n are both 0: nothing to measure") }
-        threads = try arguments.int("--threads", in: 1...1024)
-        tier = try arguments.choice("--tier")
-        cacheFormat = try arguments.choice("--cache-type") ?? .f16
+        configuration = try arguments.configuration(Self.modelOptions)
         format = try arguments.choice("--output") ?? .md
     }
 
@@ -89,8 +85,8 @@ struct ProfileCommand: Command {
     }
 
     func run() async throws -> Bool {
-        let configuration = LocalModel.Configuration(
-            contextSize: depth + prompt + generate, threads: threads, tier: tier, cacheFormat: cacheFormat)
+        var configuration = configuration
+        configuration.contextSize = depth + prompt + generate
         let model = try await LocalModel.load(model, configuration)
         var measured: [(test: SpeedCommand.Test, parts: [ProfiledPart], seconds: Double)] = []
         for test in [SpeedCommand.Test(prompt: prompt), SpeedCommand.Test(generate: generate)] {
@@ -102,7 +98,7 @@ struct ProfileCommand: Command {
             measured.append((test, parts, seconds))
         }
         showProgress("the machine")
-        let machine = try MachineMeter().measure(threads: model.threads, tier: tier)
+        let machine = try MachineMeter().measure(threads: model.threads, tier: configuration.tier)
         showProgress("")
         let output = Output(
             kernels: model.kernels, threads: model.threads,

@@ -14,8 +14,8 @@ struct QuantizeCommand: Command {
         """
     static let options: [Option] = [
         Option("--imatrix", value: "FILE", help: "importance matrix, from bench imatrix or llama-imatrix"),
-        Option("--tensor-type", value: "PATTERN=TYPE", help: "format of the tensors whose names match; repeatable"),
-        .threads,
+        Option("--tensor-type", value: "PATTERN=TYPE", repeats: true, help: "format of the tensors whose names match"),
+        ModelOption.threads.option,
     ]
     static let takesOperands = true
 
@@ -35,7 +35,7 @@ struct QuantizeCommand: Command {
         mixture = try Self.mixture(operands[2])
         overrides = try Self.overrides(arguments.strings("--tensor-type"))
         importance = arguments.string("--imatrix")
-        threads = try arguments.int("--threads", in: 1...1024)
+        threads = try arguments.configuration([.threads]).threads
     }
 
     static func mixture(_ name: String) throws(UsageError) -> Mixture {

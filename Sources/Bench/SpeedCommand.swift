@@ -30,9 +30,10 @@ struct SpeedCommand: Command {
         Option("-t", "--threads", value: "N,…", help: "threads (default: one per physical core)"),
         Option("-r", "--repetitions", value: "N", help: "timed runs of each test (default: 5)"),
         Option("--matmul", value: "blas|native", help: "blas: --tier portable; native: the fastest tier"),
-        .draft, .adapters, .tier, .cacheType, .quantization, .expertsOnDisk,
         Option("-o", "--output", value: "FORMAT", help: "md, json, jsonl, csv or sql (default: md)"),
     ]
+    static let modelOptions: [ModelOption] =
+        [.draft, .adapters, .cacheType] + ModelOption.loading.filter { $0.key != ModelOption.threads.key }
 
     enum Format: String, CaseIterable { case md, json, jsonl, csv, sql }
     private enum Product: String, CaseIterable { case blas, native }
@@ -57,12 +58,8 @@ struct SpeedCommand: Command {
     let tests: [Test]
     /// Thread counts; `nil`: the library's default.
     let threads: [Int?]
-    let tier: KernelTier?
-    let cacheFormat: KVCacheFormat
-    let adapters: [LocalModel.AdapterFile]
-    let quantization: String?
-    let expertsOnDisk: Bool
-    let draft: URL?
+    /// Without threads and context, which the tests set.
+    let configuration: LocalModel.Configuration
     let repetitions: Int
     let format: Format
 
@@ -88,12 +85,9 @@ struct SpeedCommand: Command {
         format = try arguments.choice("--output") ?? .md
         let product = try arguments.choice("--matmul", of: Product.self)
         guard product == nil || !arguments.has("--tier") else { throw UsageError("--matmul and --tier: give only one") }
-        tier = product == .blas ? .portable : try arguments.choice("--tier")
-        cacheFormat = try arguments.choice("--cache-type") ?? .f16
-        adapters = arguments.strings("--lora").map { .init(argument: $0) }
-        quantization = try arguments.quantization
-        expertsOnDisk = arguments.has("--experts-on-disk")
-        draft = arguments.string("--draft").map { URL(fileURLWithPath: $0) }
+        var configuration = try arguments.configuration(Self.modelOptions)
+        if product == .blas { configuration.tier = .portable }
+        self.configuration = configuration
     }
 
     func run() async throws -> Bool {
@@ -103,7 +97,7 @@ struct SpeedCommand: Command {
         let meter = try MachineMeter()
         for threads in Set(results.map(\.threads)) {
             showProgress("the machine with \(threads) threads")
-            let machine = meter.measure(threads: threads, tier: tier)
+            let machine = meter.measure(threads: threads, tier: configuration.tier)
             for index in results.indices where results[index].threads == threads { results[index].compare(to: machine) }
         }
         showProgress("")
@@ -125,13 +119,10 @@ struct SpeedCommand: Command {
         let clock = ContinuousClock()
         let started = clock.now
         // The context that the tests need, even if longer than the trained one, on which speed does not depend.
-        let contextSize = tests.map { $0.depth + $0.prompt + $0.generate + (draft == nil ? 0 : 2) }.max()
-        var configuration = LocalModel.Configuration(
-            contextSize: contextSize, threads: threads, tier: tier, cacheFormat: cacheFormat)
-        configuration.adapters = adapters
-        configuration.quantization = quantization
-        configuration.expertsOnDisk = expertsOnDisk
-        configuration.draftModel = draft
+        let drafted = configuration.draftModel == nil ? 0 : 2
+        var configuration = configuration
+        configuration.contextSize = tests.map { $0.depth + $0.prompt + $0.generate + drafted }.max()
+        configuration.threads = threads
         let model = try await LocalModel.load(model, configuration)
         let loadSeconds = (clock.now - started) / .seconds(1)
         var results: [SpeedResult] = []

@@ -44,7 +44,8 @@ enum Chat {
     static let options =
         Engines.options + [
             Option(
-                "--image", value: "FILE", help: "an image (PNG, JPEG, WebP, GIF) for the first message; may be repeated"
+                "--image", value: "FILE", repeats: true,
+                help: "an image (PNG, JPEG, WebP, GIF) for the first message"
             ),
             Option("--hide-thinking", help: "hides the model's reasoning"),
             Option(

@@ -72,45 +72,28 @@ struct Engines {
                 "--key-file", value: "FILE",
                 help: "reads the key of --cloud or --backend from a file instead of a variable"),
             Option("--system", value: "TEXT", help: "the system prompt"),
-            Option(
-                "--blocked-words", value: "FILE",
-                help: "refuse prompts and answers with one of these words or phrases, one a line"),
+            .blockedWords,
         ] + localOptions
 
     /// Options that apply only to a local model.
-    private static let localOptions = [
-        Option("--temperature", value: "T", help: "0 is greedy (default: the model's)"),
-        Option("--seed", value: "N", help: "makes sampling reproducible, at top-p 0.95 (default: random)"),
-        Option(
-            "-n", "--max-tokens", value: "N", help: "maximum tokens of an answer (default: what the context leaves)"),
-        Option("-c", "--context", value: "N", help: "context size (default: what the model was trained for)"),
-        Option("-t", "--threads", value: "N", help: "threads (default: one a physical core)"),
-        Option("--mmproj", value: "FILE", help: "the model's image encoder (GGUF), for images"),
-        Option(
-            "--tools", value: "FILE", help: "commands that the model may call after you confirm each (docs/chat.md)"),
-        Option(
-            "--lora", value: "FILE[:SCALE]", help: "a LoRA adapter (GGUF) and its scale (default: 1); may be repeated"),
-        Option(
-            "--cache-type", value: "NAME",
-            help: "format of keys and values: \(KVCacheFormat.names); fewer bits, more room (default: f16)"),
-        Option(
-            "--draft", value: "FILE", help: "a smaller model with the same vocabulary that drafts tokens, for speed"),
-        Option("--quantize", value: "TYPE", help: "quantize the weights while they are loaded: Q4_K_M, Q8_0, …"),
-        Option(
-            "--experts-on-disk",
-            help: "read a mixture's experts when they are used; keep as many as there is memory for"),
-    ]
+    private static let localOptions =
+        [
+            SamplingOption.temperature.option,
+            Option("--seed", value: "N", help: "makes sampling reproducible, at top-p 0.95 (default: random)"),
+            Option(
+                "-n", "--max-tokens", value: "N", help: "maximum tokens of an answer (default: what the context leaves)"
+            ),
+            Option(
+                "--tools", value: "FILE", help: "commands that the model may call after you confirm each (docs/chat.md)"
+            ),
+        ] + ModelOption.all.map(\.option)
 
     /// - Parameter log: Called with errors of the cloud server.
     init(
         _ arguments: Arguments, environment: [String: String] = ProcessInfo.processInfo.environment,
         log: @escaping @Sendable (String) -> Void
     ) throws {
-        guardrail = try arguments.string("--blocked-words").map { file in
-            do { return try WordListGuardrail(contentsOf: URL(fileURLWithPath: file)) } catch {
-                throw UsageError("--blocked-words \(file): \(error.localizedDescription)")
-            }
-        }
+        guardrail = try arguments.guardrail()
         let service = try Self.cloud(arguments, environment, log)
         if let service, let guardrail { cloud = GuardedChatService(service, guardrail) } else { cloud = service }
         hasBackend = arguments.has("--backend")
@@ -118,17 +101,8 @@ struct Engines {
         settings = Settings(
             system: arguments.string("--system"), temperature: try arguments.double("--temperature", in: 0...2),
             seed: try arguments.int("--seed"), maximumTokens: try arguments.int("--max-tokens", in: 1...Int.max))
-        var configuration = LocalModel.Configuration(
-            contextSize: try arguments.int("--context", in: 1...1 << 30),
-            threads: try arguments.int("--threads", in: 1...1024),
-            cacheFormat: try arguments.choice("--cache-type") ?? .f16)
-        configuration.imageEncoder = arguments.string("--mmproj").map { URL(fileURLWithPath: $0) }
-        configuration.adapters = arguments.strings("--lora").map { .init(argument: $0) }
-        configuration.quantization = arguments.string("--quantize")
-        configuration.expertsOnDisk = arguments.has("--experts-on-disk")
-        configuration.draftModel = arguments.string("--draft").map { URL(fileURLWithPath: $0) }
+        configuration = try arguments.configuration(ModelOption.all)
         try configuration.validate()
-        self.configuration = configuration
         let named = environment["LOCALLLM_MODEL"].flatMap { $0.isEmpty ? nil : $0 }
         guard let name = arguments.string("--model") ?? (cloud == nil ? named : nil) else {
             if cloud == nil { throw UsageError("--model, --cloud or --backend is missing") }

@@ -4,12 +4,29 @@ public struct Option: Sendable {
     public let names: [String]
     /// Placeholder of the value in the help; `nil`: no value.
     public let value: String?
+    /// Whether the option may be given several times, each time with another value.
+    public let repeats: Bool
+    /// What applies without the option, as text.
+    public let `default`: String?
+    /// With the default.
     public let help: String
 
-    public init(_ names: String..., value: String? = nil, help: String) {
+    public init(
+        _ names: String..., value: String? = nil, default: String? = nil, repeats: Bool = false, help: String
+    ) {
         self.names = names
         self.value = value
-        self.help = help
+        self.default = `default`
+        self.repeats = repeats
+        self.help = help + (`default`.map { " (default: \($0))" } ?? "") + (repeats ? "; repeatable" : "")
+    }
+
+    /// Whether the value is a path.
+    public var isPath: Bool { value == "FILE" || value == "DIR" }
+
+    /// Name in a configuration file: `models_dir` for `--models-dir`.
+    public var key: String {
+        names.last!.drop { $0 == "-" }.map { $0 == "-" ? "_" : String($0) }.joined()
     }
 }
 
@@ -17,6 +34,14 @@ public struct Option: Sendable {
 public struct UsageError: Error, Equatable, CustomStringConvertible {
     public let description: String
     public init(_ description: String) { self.description = description }
+
+    /// - Parameters:
+    ///   - name: The option.
+    ///   - names: The values that it may have.
+    init(_ name: String, expected names: [String], found text: String) {
+        let list = names.dropLast().joined(separator: ", ") + (names.count > 1 ? " or " : "") + (names.last ?? "")
+        description = "\(name): expected \(list), found '\(text)'"
+    }
 }
 
 /// A parsed command line. Options are looked up by any of their names.
@@ -26,6 +51,8 @@ public struct UsageError: Error, Equatable, CustomStringConvertible {
 public struct Arguments: Sendable {
     private let options: [Option]
     private var values: [String: [String]] = [:]
+    /// Where values come from that are not on the command line: by the first name of an option, text for errors.
+    private var origins: [String: String] = [:]
     /// Arguments that are neither options nor their values.
     public private(set) var operands: [String] = []
 
@@ -69,6 +96,21 @@ public struct Arguments: Sendable {
         return values[option.names[0]] ?? []
     }
 
+    /// Gives an option values that are not on the command line. Those on the command line stay.
+    ///
+    /// - Parameter origin: Names the place in errors, as in `shim.json: port`.
+    public mutating func setDefault(_ name: String, _ strings: [String], from origin: String) {
+        guard let option = options.first(where: { $0.names.contains(name) }), !has(name) else { return }
+        values[option.names[0]] = strings
+        origins[option.names[0]] = origin
+    }
+
+    /// What errors call the option: its name, or the place that its value comes from.
+    public func label(_ name: String) -> String {
+        let first = options.first { $0.names.contains(name) }?.names[0]
+        return first.flatMap { origins[$0] } ?? name
+    }
+
     public func string(_ name: String) -> String? { strings(name).last }
 
     public func required(_ name: String) throws(UsageError) -> String {
@@ -78,7 +120,7 @@ public struct Arguments: Sendable {
 
     public func int(_ name: String, in range: ClosedRange<Int> = 0...Int.max) throws(UsageError) -> Int? {
         guard let text = string(name) else { return nil }
-        return try Self.int(text, name, range)
+        return try Self.int(text, label(name), range)
     }
 
     /// The comma-separated values of all occurrences of the option.
@@ -92,7 +134,7 @@ public struct Arguments: Sendable {
         for text in strings(name) {
             var list: [Int] = []
             for item in text.split(separator: ",", omittingEmptySubsequences: false) {
-                list.append(try Self.int(String(item), name, range))
+                list.append(try Self.int(String(item), label(name), range))
             }
             lists.append(list)
         }
@@ -106,7 +148,7 @@ public struct Arguments: Sendable {
         guard let value = Double(text), range.contains(value) else {
             let isAny = range.upperBound == .greatestFiniteMagnitude
             let expected = isAny ? "a number" : "a number from \(range.lowerBound) to \(range.upperBound)"
-            throw UsageError("\(name): expected \(expected), found '\(text)'")
+            throw UsageError("\(label(name)): expected \(expected), found '\(text)'")
         }
         return value
     }
@@ -117,9 +159,7 @@ public struct Arguments: Sendable {
     ) throws(UsageError) -> Choice? {
         guard let text = string(name) else { return nil }
         guard let choice = Choice(rawValue: text) else {
-            let names = Choice.allCases.map(\.rawValue)
-            let list = names.dropLast().joined(separator: ", ") + (names.count > 1 ? " or " : "") + (names.last ?? "")
-            throw UsageError("\(name): expected \(list), found '\(text)'")
+            throw UsageError(label(name), expected: Choice.allCases.map(\.rawValue), found: text)
         }
         return choice
     }

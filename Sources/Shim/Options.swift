@@ -5,71 +5,49 @@ import LocalLLM
 /// The server's command-line options.
 struct Options: Sendable {
     private static let own = [
-        Option("-m", "--model", value: "FILE", help: "a GGUF file to serve; repeatable"),
-        Option(
-            "--mmproj", value: "FILE", help: "image encoder of the model; needs exactly one --model"),
+        Option("-m", "--model", value: "FILE", repeats: true, help: "a GGUF file to serve"),
         Option(
             "--allow-image-urls",
-            help: "fetch images that requests name by http(s) URLs, from public servers only (default: refuse them)"),
+            help:
+                "fetch images that requests name by http(s) URLs, from public servers only (default: refuse them)"
+        ),
         Option(
             "--models-dir", value: "DIR",
             help: "serve all GGUF files in a folder, including files added later"),
         Option(
-            "--alias", value: "NAME",
+            "--alias", value: "NAME", repeats: true,
             help:
-                "model name for clients (default: from the file), '*' takes any name; with several models: NAME=MODEL; repeatable"
+                "model name for clients (default: from the file), '*' takes any name; with several models: NAME=MODEL"
         ),
         Option(
-            "--idle-unload", value: "SECONDS",
-            help: "unload a model after this idle time (default: when another needs its memory)"),
-        Option("--host", value: "NAME", help: "host name or address to listen on (default 127.0.0.1)"),
-        Option("--port", value: "N", help: "port to listen on; 0 picks a free one (default 8080)"),
-        Option("--context", value: "N", help: "context length in tokens (default: the model's training context)"),
-        Option("--threads", value: "N", help: "compute threads (default: one per physical core)"),
-        Option("--tier", value: "NAME", help: "kernels: \(KernelTier.names) (default: the fastest that runs here)"),
+            "--idle-unload", value: "SECONDS", default: "when another needs its memory",
+            help: "unload a model after this idle time"),
         Option(
-            "--cache-type", value: "NAME",
-            help:
-                "KV cache format: \(KVCacheFormat.names); q8_0 takes half of the memory, q4 a quarter; both are less exact (default: f16)"
-        ),
-        Option(
-            "--quantize", value: "TYPE",
-            help: "quantize the weights while loading a safetensors folder: Q4_K_M, Q8_0, …"),
-        Option(
-            "--experts-on-disk",
-            help:
-                "for a mixture of experts larger than the memory: read experts from the file when they are used, and keep as many as there is room for"
-        ),
-        Option(
-            "--draft", value: "FILE",
-            help: "a smaller model with the same vocabulary that drafts tokens, for speed; needs exactly one --model"),
-        Option(
-            "--lora", value: "FILE[:SCALE]",
-            help:
-                "LoRA adapter (GGUF file or PEFT folder) and its scale (default: 1); needs exactly one --model; repeatable"
-        ),
+            "--host", value: "NAME", default: "127.0.0.1", help: "host name or address to listen on"),
+        Option("--port", value: "N", default: "8080", help: "port to listen on; 0 picks a free one"),
         Option(
             "--no-bare-calls",
             help:
                 "answers that are nothing but JSON with a tool's name and arguments are text (default: tool calls)"
         ),
         Option(
-            "--request-timeout", value: "SECONDS", help: "maximum duration of an answer (default 3600)"),
+            "--request-timeout", value: "SECONDS", default: "3600", help: "maximum duration of an answer"),
         Option(
-            "--state-file", value: "FILE", help: "file for stored responses, to keep them across restarts"),
-        Option(
-            "--refuse-hosted-tools",
-            help: "refuse responses requests with tools that OpenAI runs, such as web_search (default: leave those out)"
+            "--state-file", value: "FILE", help: "file for stored responses, to keep them across restarts"
         ),
         Option(
-            "--blocked-words", value: "FILE",
-            help: "block prompts and answers that contain a word or phrase of this file, one per line"),
+            "--refuse-hosted-tools",
+            help:
+                "refuse responses requests with tools that OpenAI runs, such as web_search (default: leave those out)"
+        ),
+        .blockedWords,
         Option("--version", help: "print the version"),
         Option("-h", "--help", help: "print this"),
     ]
 
-    /// All options, including those of the upstream, of access and of the app protocols.
-    static let all = own + UpstreamOptions.all + AccessOptions.all + AppOptions.all
+    /// All options, including those of the models, of the upstream, of access and of the app protocols.
+    static let all =
+        own + ModelOption.all.map(\.option) + UpstreamOptions.all + AccessOptions.all + AppOptions.all
 
     static var usage: String {
         """
@@ -85,31 +63,22 @@ struct Options: Sendable {
         /v1/responses, /v1/embeddings, /v1/models; with --upstream also /v1/images/generations. Further endpoints:
         /tokenize, /detokenize, /apply-template, /metrics, /props, /health, /ready; for apps /chatgpt, /chatgpt-simple,
         /api/suggest, and with --upstream /dalle and /vision. A chat page is at /. Without --model and --models-dir,
-        the downloaded models are served. A single --model is loaded at startup, several on first use.
+        the downloaded models are served. A single --model is loaded at startup, several on first use. --mmproj, --draft and
+        --lora need exactly one --model.
 
         \(all.help)
         """
     }
 
     var models: ModelCatalog
-    /// Image encoder of the server's only model.
-    var imageEncoder: URL?
     /// Whether images that requests name by web addresses are fetched.
     var allowsImageURLs: Bool
     /// Seconds until an idle model is unloaded.
     var idleUnload: Int?
     var host: String
     var port: UInt16
-    var context: Int?
-    var threads: Int?
-    var tier: KernelTier?
-    var cacheFormat: KVCacheFormat
-    /// Format to which weights are quantized while loading.
-    var quantization: String?
-    var expertsOnDisk: Bool
-    /// Draft model of the server's only model.
-    var draftModel: URL?
-    var adapters: [LocalModel.AdapterFile]
+    /// How models are loaded.
+    var configuration: LocalModel.Configuration
     /// Whether calls are read that lack the model's markers.
     var readsBareCalls: Bool
     var requestTimeout: Duration
@@ -126,45 +95,27 @@ struct Options: Sendable {
         _ arguments: Arguments, environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws(UsageError) {
         models = try ModelCatalog(arguments, environment: environment)
-        imageEncoder = arguments.string("--mmproj").map { URL(fileURLWithPath: $0) }
-        guard imageEncoder == nil || models.files.count == 1 && models.directory == nil else {
-            throw UsageError("--mmproj needs exactly one --model")
+        configuration = try arguments.configuration(ModelOption.all)
+        for option in [ModelOption.imageEncoder, .draft, .adapters].map(\.option.names.last!)
+        where arguments.has(option) {
+            guard models.files.count == 1, models.directory == nil else {
+                throw UsageError("\(option) needs exactly one --model")
+            }
         }
         allowsImageURLs = arguments.has("--allow-image-urls")
-        guard !allowsImageURLs || imageEncoder != nil else {
-            throw UsageError("--allow-image-urls: expected --mmproj too; without an image encoder no image is read")
+        guard !allowsImageURLs || configuration.imageEncoder != nil else {
+            throw UsageError(
+                "--allow-image-urls: expected --mmproj too; without an image encoder no image is read")
         }
         idleUnload = try arguments.int("--idle-unload", in: 1...Int(Int32.max))
         host = arguments.string("--host") ?? "127.0.0.1"
         port = UInt16(try arguments.int("--port", in: 0...65535) ?? 8080)
-        context = try arguments.int("--context", in: 1...Int(Int32.max))
-        threads = try arguments.int("--threads", in: 1...1024)
-        tier = try arguments.choice("--tier")
-        cacheFormat = try arguments.choice("--cache-type") ?? .f16
-        quantization = arguments.string("--quantize")
-        expertsOnDisk = arguments.has("--experts-on-disk")
         readsBareCalls = !arguments.has("--no-bare-calls")
-        draftModel = arguments.string("--draft").map { URL(fileURLWithPath: $0) }
-        guard draftModel == nil || (models.files.count == 1 && models.directory == nil) else {
-            throw UsageError("--draft needs exactly one --model")
-        }
-        adapters = arguments.strings("--lora").map { .init(argument: $0) }
-        guard adapters.isEmpty || (models.files.count == 1 && models.directory == nil) else {
-            throw UsageError("--lora needs exactly one --model")
-        }
-        models.adapters = adapters
+        models.adapters = configuration.adapters
         requestTimeout = .seconds(try arguments.int("--request-timeout", in: 1...1_000_000) ?? 3600)
         stateFile = arguments.string("--state-file")
         refusesHostedTools = arguments.has("--refuse-hosted-tools")
-        if let file = arguments.string("--blocked-words") {
-            do {
-                guardrail = try WordListGuardrail(
-                    contentsOf: URL(fileURLWithPath: file),
-                    message: "Blocked by the content filter.")
-            } catch {
-                throw UsageError("--blocked-words \(file): \(error.localizedDescription)")
-            }
-        }
+        guardrail = try arguments.guardrail()
         upstream = try UpstreamOptions(arguments, environment: environment)
         apps = try AppOptions(arguments, environment: environment)
         access = try AccessOptions(arguments, host: host, hasAuthenticator: apps.configuration != nil)

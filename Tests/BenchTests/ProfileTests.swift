@@ -57,7 +57,9 @@ import Testing
 
     @Test func `nothing to measure is refused`() {
         #expect(throws: UsageError("-p and -n are both 0: nothing to measure")) {
-            try ProfileCommand(Arguments(["-m", "model.gguf", "-p", "0", "-n", "0"], options: ProfileCommand.options))
+            try ProfileCommand(
+                Arguments(
+                    ["-m", "model.gguf", "-p", "0", "-n", "0"], options: Bench.allOptions(of: ProfileCommand.self)))
         }
     }
 }

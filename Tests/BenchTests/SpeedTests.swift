@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct SpeedTests {
     private func command(_ arguments: String...) throws(UsageError) -> SpeedCommand {
-        try SpeedCommand(Arguments(["-m", "model.gguf"] + arguments, options: SpeedCommand.options))
+        try SpeedCommand(Arguments(["-m", "model.gguf"] + arguments, options: Bench.allOptions(of: SpeedCommand.self)))
     }
 
     @Test func `without options it measures 512 prompt tokens and 128 generated ones, 5 times`() throws {
@@ -36,10 +36,10 @@ import Testing
     }
 
     @Test func `BLAS is the portable tier, native the library's choice`() throws {
-        #expect(try command().tier == nil)
-        #expect(try command("--matmul", "native").tier == nil)
-        #expect(try command("--matmul", "blas").tier == .portable)
-        #expect(try command("--tier", "avx2").tier == .avx2)
+        #expect(try command().configuration.tier == nil)
+        #expect(try command("--matmul", "native").configuration.tier == nil)
+        #expect(try command("--matmul", "blas").configuration.tier == .portable)
+        #expect(try command("--tier", "avx2").configuration.tier == .avx2)
         #expect(throws: UsageError("--matmul and --tier: give only one")) {
             try command("--matmul", "blas", "--tier", "avx2")
         }

@@ -19,10 +19,10 @@ import Testing
         #expect(options.models.directory == nil && options.models.aliases.isEmpty && options.idleUnload == nil)
         #expect(options.host == "127.0.0.1")
         #expect(options.port == 8080)
-        #expect(options.context == nil && options.threads == nil)
-        #expect(options.tier == nil)
+        #expect(options.configuration.contextSize == nil && options.configuration.threads == nil)
+        #expect(options.configuration.tier == nil)
         #expect(options.requestTimeout == .seconds(3600))
-        #expect(options.cacheFormat == .f16)
+        #expect(options.configuration.cacheFormat == .f16)
     }
 
     @Test func `everything given`() throws {
@@ -31,11 +31,11 @@ import Testing
         )
         #expect(options.host == "::1")
         #expect(options.port == 0)
-        #expect(options.context == 512)
-        #expect(options.threads == 3)
-        #expect(options.tier == .portable)
+        #expect(options.configuration.contextSize == 512)
+        #expect(options.configuration.threads == 3)
+        #expect(options.configuration.tier == .portable)
         #expect(options.requestTimeout == .seconds(60))
-        #expect(options.cacheFormat == .q8_0)
+        #expect(options.configuration.cacheFormat == .q8_0)
         #expect(options.models.aliases == [.init(name: "a", model: "m")])
     }
 

@@ -10,18 +10,18 @@ struct AccessOptions: Sendable {
             help: "API keys that clients may use, one per line; $LOCALLLM_API_KEY adds one"),
         Option("--allow-remote", help: "accept requests from other machines without API keys"),
         Option(
-            "--allowed-host", value: "NAME",
-            help: "additional host name of this server, e.g. behind a proxy; with :PORT unless it is 443; repeatable"),
+            "--allowed-host", value: "NAME", repeats: true,
+            help: "additional host name of this server, e.g. behind a proxy; with :PORT unless it is 443"),
         Option(
-            "--trusted-proxy", value: "ADDRESS",
-            help: "trust X-Forwarded-For from this address or range, e.g. 10.0.0.0/8; repeatable"),
+            "--trusted-proxy", value: "ADDRESS", repeats: true,
+            help: "trust X-Forwarded-For from this address or range, e.g. 10.0.0.0/8"),
         Option(
-            "--cors-origin", value: "ORIGIN",
-            help: "allow pages of this origin; repeatable; * for all, only with keys (default: none)"
+            "--cors-origin", value: "ORIGIN", default: "none", repeats: true,
+            help: "allow pages of this origin; * for all, only with keys"
         ),
         Option("--tls-cert", value: "FILE", help: "serve HTTPS with this certificate chain (PEM)"),
         Option("--tls-key", value: "FILE", help: "private key of the certificate (PEM)"),
-        Option("--drain", value: "SECONDS", help: "time for running requests to finish after SIGTERM (default 25)"),
+        Option("--drain", value: "SECONDS", default: "25", help: "time for running requests to finish after SIGTERM"),
         Option(
             "--rate-limit", value: "N", help: "maximum requests per minute and key, or per address without keys"),
         Option("--log-prompts", help: "log the text of requests"),

@@ -8,15 +8,8 @@ extension ModelStore {
     /// - Throws: `ModelFileError` for a named file that is not a model; `UsageError` for two models with one name and
     ///   for aliases of unknown models.
     convenience init(_ options: Options) throws {
-        var configuration = LocalModel.Configuration(
-            contextSize: options.context, threads: options.threads, tier: options.tier,
-            cacheFormat: options.cacheFormat, imageEncoder: options.imageEncoder)
-        configuration.adapters = options.adapters
-        configuration.quantization = options.quantization
-        configuration.expertsOnDisk = options.expertsOnDisk
-        configuration.draftModel = options.draftModel
-        try configuration.validate()
-        let chosen = configuration
+        let chosen = options.configuration
+        try chosen.validate()
         self.init(
             options.models, idleUnload: options.idleUnload.map { .seconds($0) },
             tools: .init(

@@ -21,8 +21,8 @@ struct UpstreamOptions: Sendable {
             "--upstream-api", value: "NAME",
             help: "whose API the upstream speaks: \(ServiceAPI.names) (default: \(ServiceAPI.openAI.rawValue))"),
         Option(
-            "--upstream-key-file", value: "FILE",
-            help: "file with the upstream's API key (default: $LOCALLLM_UPSTREAM_KEY)"),
+            "--upstream-key-file", value: "FILE", default: "$LOCALLLM_UPSTREAM_KEY",
+            help: "file with the upstream's API key"),
         Option("--upstream-model", value: "NAME", help: "upstream model for requests that name none of its models"),
         Option(
             "--upstream-when", value: "LIST",
@@ -30,7 +30,7 @@ struct UpstreamOptions: Sendable {
                 "when to forward chats for local models: busy (queue full), too-long (prompt exceeds the context), or both"
         ),
         Option(
-            "--upstream-timeout", value: "SECONDS", help: "maximum silence before a request fails (default 120)"),
+            "--upstream-timeout", value: "SECONDS", default: "120", help: "maximum silence before a request fails"),
     ]
 
     var api: ServiceAPI

@@ -1,0 +1,161 @@
+package import Foundation
+package import LocalLLM
+
+/// An option that several programs share: its names on the command line and in a configuration file, its type and range,
+/// and the member of `Target` that it sets.
+package struct Setting<Target: Sendable>: Sendable {
+    package typealias Path<Value> = any WritableKeyPath<Target, Value> & Sendable
+
+    /// The type of the value, and what it sets.
+    package enum Kind: Sendable {
+        case count(ClosedRange<Int>, Path<Int?>)
+        case number(ClosedRange<Double>, Path<Double?>)
+        case flag(Path<Bool>)
+        case file(Path<URL?>)
+        /// One of some names. `set` returns whether it knows the name.
+        case name([String], get: @Sendable (Target) -> String?, set: @Sendable (String, inout Target) -> Bool)
+        case adapters(Path<[LocalModel.AdapterFile]>)
+    }
+
+    package let option: Option
+    /// Name in a configuration file.
+    package let key: String
+    package let kind: Kind
+
+    package init(_ option: Option, key: String? = nil, _ kind: Kind) {
+        self.option = option
+        self.key = key ?? option.key
+        self.kind = kind
+    }
+}
+
+/// An option of loading a model.
+package typealias ModelOption = Setting<LocalModel.Configuration>
+/// An option of choosing the next token.
+package typealias SamplingOption = Setting<SamplingOptions>
+
+extension Setting<LocalModel.Configuration> {
+    package static let context = Self(
+        Option(
+            "-c", "--context", value: "N", default: "the model's training context", help: "context length in tokens"),
+        .count(1...Int(Int32.max), \.contextSize))
+    package static let threads = Self(
+        Option("-t", "--threads", value: "N", default: "one per physical core", help: "compute threads"),
+        .count(1...1024, \.threads))
+    package static let tier = Self(
+        Option("--tier", value: "NAME", default: "the fastest that runs here", help: "kernels: \(KernelTier.names)"),
+        .name(KernelTier.allCases.map(\.rawValue), get: { $0.tier?.rawValue }) { name, configuration in
+            guard let tier = KernelTier(rawValue: name) else { return false }
+            configuration.tier = tier
+            return true
+        })
+    package static let cacheType = Self(
+        Option(
+            "--cache-type", value: "NAME", default: "f16",
+            help:
+                "KV cache format: \(KVCacheFormat.names); q8_0 takes half of the memory, q4 a quarter; both are less exact"
+        ),
+        .name(KVCacheFormat.allCases.map(\.rawValue), get: { $0.cacheFormat.rawValue }) { name, configuration in
+            guard let format = KVCacheFormat(rawValue: name) else { return false }
+            configuration.cacheFormat = format
+            return true
+        })
+    package static let quantization = Self(
+        Option("--quantize", value: "TYPE", help: "quantize the weights while loading: Q4_K_M, Q8_0, …"),
+        .name(Mixture.names, get: \.quantization) { name, configuration in
+            guard let mixture = Mixture(named: name) else { return false }
+            configuration.quantization = mixture.name
+            return true
+        })
+    package static let expertsOnDisk = Self(
+        Option(
+            "--experts-on-disk",
+            help:
+                "for a mixture of experts larger than the memory: read experts from the file when they are used, and keep as many as there is room for"
+        ), .flag(\.expertsOnDisk))
+    package static let draft = Self(
+        Option(
+            "--draft", value: "FILE", help: "a smaller model with the same vocabulary that drafts tokens, for speed"),
+        .file(\.draftModel))
+    package static let imageEncoder = Self(
+        Option("--mmproj", value: "FILE", help: "the model's image encoder, a GGUF file"), .file(\.imageEncoder))
+    package static let adapters = Self(
+        Option(
+            "--lora", value: "FILE[:SCALE]", default: "1", repeats: true,
+            help: "LoRA adapter (GGUF file or PEFT folder) and its scale"), key: "adapters",
+        .adapters(\.adapters))
+
+    /// Options for every program that loads a model.
+    package static let loading: [Self] = [.threads, .tier, .quantization, .expertsOnDisk]
+    /// Options of programs that answer with a model.
+    package static let all: [Self] = [.context, .imageEncoder, .draft, .adapters, .cacheType] + loading
+}
+
+extension Setting<SamplingOptions> {
+    package static let temperature = Self(
+        Option("--temperature", value: "T", default: "the model's", help: "0 always takes the most likely token"),
+        .number(0...100, \.temperature))
+    package static let topK = Self(
+        Option("--top-k", value: "N", help: "sample from the N most likely tokens; 0 disables"),
+        .count(0...Int(Int32.max), \.topK))
+    package static let topP = Self(
+        Option("--top-p", value: "P", help: "sample from the most likely tokens with total probability P"),
+        .number(0...1, \.topP))
+    package static let minP = Self(
+        Option("--min-p", value: "P", help: "drop tokens less likely than P times the most likely"),
+        .number(0...1, \.minP))
+    package static let typicalP = Self(
+        Option("--typical-p", value: "P", help: "locally typical sampling; 1 is off"), .number(0...1, \.typicalP))
+    package static let repetitionPenalty = Self(
+        Option("--repetition-penalty", value: "X", help: "divides the logits of recent tokens; 1 is off"),
+        .number(0.01...100, \.repetitionPenalty))
+
+    /// The options for which a model's file may have recommendations.
+    package static let recommended: [Self] = [.temperature, .topK, .topP, .minP, .typicalP, .repetitionPenalty]
+}
+
+extension Arguments {
+    /// Sets what the command line says.
+    package func apply<Target>(_ settings: [Setting<Target>], to target: inout Target) throws(UsageError) {
+        for setting in settings { try apply(setting, to: &target) }
+    }
+
+    private func apply<Target>(_ setting: Setting<Target>, to target: inout Target) throws(UsageError) {
+        let name = setting.option.names.last!
+        guard let text = string(name) else { return }
+        switch setting.kind {
+        case .count(let range, let path): target[keyPath: path] = try int(name, in: range)
+        case .number(let range, let path): target[keyPath: path] = try double(name, in: range)
+        case .flag(let path): target[keyPath: path] = true
+        case .file(let path): target[keyPath: path] = URL(fileURLWithPath: text)
+        case .name(let names, _, let set):
+            guard set(text, &target) else { throw UsageError(label(name), expected: names, found: text) }
+        case .adapters(let path): target[keyPath: path] = strings(name).map { .init(argument: $0) }
+        }
+    }
+
+    /// What the command line says about loading a model.
+    package func configuration(_ settings: [ModelOption]) throws(UsageError) -> LocalModel.Configuration {
+        var configuration = LocalModel.Configuration()
+        try apply(settings, to: &configuration)
+        return configuration
+    }
+}
+
+extension Option {
+    package static let blockedWords = Option(
+        "--blocked-words", value: "FILE",
+        help: "block prompts and answers that contain a word or phrase of this file, one per line")
+}
+
+extension Arguments {
+    /// The value of `Option.blockedWords`.
+    package func guardrail() throws(UsageError) -> WordListGuardrail? {
+        guard let file = string("--blocked-words") else { return nil }
+        do {
+            return try WordListGuardrail(contentsOf: URL(fileURLWithPath: file))
+        } catch {
+            throw UsageError("\(label("--blocked-words")) \(file): \(error.localizedDescription)")
+        }
+    }
+}
