@@ -31,10 +31,8 @@ final class Metrics: Sendable {
         let status: Int
     }
 
-    struct Values: Sendable {
-        var requests: [RequestKind: Int] = [:]
-        /// Answered generation requests, by `AnsweredBy`.
-        var engines: [String: Int] = [:]
+    /// What is counted for each model.
+    struct ModelCounts: Sendable {
         var promptTokens = 0
         var cachedTokens = 0
         var generatedTokens = 0
@@ -44,14 +42,23 @@ final class Metrics: Sendable {
         /// Generations before their first token, and after it.
         var waiting = 0
         var running = 0
+        var secondsToFirstToken = Histogram([0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100])
+    }
+
+    struct Values: Sendable {
+        var requests: [RequestKind: Int] = [:]
+        /// Answered generation requests, by `AnsweredBy`.
+        var engines: [String: Int] = [:]
+        /// By the model's id in responses.
+        var models: [String: ModelCounts] = [:]
         /// Moving average of a generation's duration, waiting included.
         var recentSeconds = 1.0
-        var secondsToFirstToken = Histogram([0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100])
         var requestSeconds = Histogram([0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000])
     }
 
     /// Counting state of one generation.
     struct Progress: Sendable {
+        fileprivate let model: String
         fileprivate let began = ContinuousClock.now
         fileprivate var isRunning = false
         fileprivate var hasEnded = false
@@ -101,9 +108,10 @@ final class Metrics: Sendable {
         }
     }
 
-    func generationBegins() -> Progress {
-        state.withLock { $0.waiting += 1 }
-        return Progress()
+    /// - Parameter model: The model's id in responses.
+    func generationBegins(_ model: String) -> Progress {
+        state.withLock { $0.models[model, default: .init()].waiting += 1 }
+        return Progress(model: model)
     }
 
     func generationContinues(_ progress: inout Progress, _ delta: ChoiceDelta) {
@@ -111,35 +119,40 @@ final class Metrics: Sendable {
         guard isFirst || delta.finish != nil else { return }
         progress.isRunning = true
         let waited = ContinuousClock.now - progress.began
-        state.withLock {
+        update(progress.model) { counts in
             if isFirst {
-                $0.waiting -= 1
-                $0.running += 1
-                $0.secondsToFirstToken.observe(waited)
+                counts.waiting -= 1
+                counts.running += 1
+                counts.secondsToFirstToken.observe(waited)
             }
             guard let usage = delta.finish.map({ TokenUsage($0) }) else { return }
-            $0.promptTokens += usage.promptTokens
-            $0.cachedTokens += usage.promptTokensDetails.cachedTokens
+            counts.promptTokens += usage.promptTokens
+            counts.cachedTokens += usage.promptTokensDetails.cachedTokens
             let details = usage.completionTokensDetails
-            $0.draftedTokens += details.acceptedPredictionTokens + details.rejectedPredictionTokens
-            $0.acceptedTokens += details.acceptedPredictionTokens
+            counts.draftedTokens += details.acceptedPredictionTokens + details.rejectedPredictionTokens
+            counts.acceptedTokens += details.acceptedPredictionTokens
         }
         progress.hasEnded = delta.finish != nil
     }
 
     /// Counts tokens that are only read, as for embeddings.
-    func read(_ tokens: Int) { state.withLock { $0.promptTokens += tokens } }
+    func read(_ tokens: Int, by model: String) { update(model) { $0.promptTokens += tokens } }
 
     /// Counts tokens as they are generated, so that interrupted answers count too.
-    func generated(_ tokens: Int) { state.withLock { $0.generatedTokens += tokens } }
+    func generated(_ tokens: Int, _ progress: Progress) { update(progress.model) { $0.generatedTokens += tokens } }
 
     func generationEnds(_ progress: inout Progress) {
         let seconds = (ContinuousClock.now - progress.began) / .seconds(1)
         state.withLock {
-            if progress.isRunning { $0.running -= 1 } else { $0.waiting -= 1 }
+            let count: WritableKeyPath<ModelCounts, Int> = progress.isRunning ? \.running : \.waiting
+            $0.models[progress.model]?[keyPath: count] -= 1
             // Refused and cancelled generations do not count for the average.
             if progress.hasEnded { $0.recentSeconds += (seconds - $0.recentSeconds) / 16 }
         }
+    }
+
+    private func update(_ model: String, _ change: (inout ModelCounts) -> Void) {
+        state.withLock { change(&$0.models[model, default: .init()]) }
     }
 
     /// `Retry-After` while the queue is full: the average duration of a generation, 1...60 s.

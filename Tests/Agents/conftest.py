@@ -109,7 +109,7 @@ class Workplace:
 
     def metric(self, name):
         page = self.server.request("GET", "/metrics").body.decode()
-        return int(re.search(rf"^shim_{name} (\d+)$", page, re.MULTILINE).group(1))
+        return sum(int(value) for value in re.findall(rf"^shim_{name}(?:{{[^}}]*}})? (\d+)$", page, re.MULTILINE))
 
     # What is asserted of every program
 

@@ -53,8 +53,8 @@ import Testing
         _ = await router.chat(#""prediction": {"type": "content", "content": "\#(long)"}"#)
         #expect(engine.asked.withLock { $0[1].options.expectedTokens.count } == engine.contextSize)
         let metrics = await router.answer("GET", "/metrics").text
-        #expect(metrics.contains("\nshim_drafted_tokens_total 10\n"))
-        #expect(metrics.contains("\nshim_accepted_tokens_total 4\n"))
+        #expect(metrics.contains("\nshim_drafted_tokens_total{model=\"Test-Q4\"} 10\n"))
+        #expect(metrics.contains("\nshim_accepted_tokens_total{model=\"Test-Q4\"} 4\n"))
     }
 
     @Test func `3: the usage of a stream comes in a chunk of its own, only where it is asked for`() async throws {

@@ -105,6 +105,6 @@ import Testing
         }
         machine.open(true)
         #expect(await eventually { (try? router.models.model(named: "a").idleSince) != nil })
-        #expect(router.metrics.values.promptTokens == 0)
+        #expect(router.metrics.values.models.values.allSatisfy { $0.promptTokens == 0 })
     }
 }

@@ -81,16 +81,47 @@ import Tokenizer
                 #"shim_requests_total{route="/v1/chat/completions",status="400"} 1"#,
                 #"shim_requests_total{route="other",status="404"} 1"#,
                 #"shim_requests_total{route="/v1/models/{id}",status="404"} 1"#,
-                "shim_prompt_tokens_total 14", "shim_cached_tokens_total 4", "shim_remembered_tokens 96",
-                "shim_generated_tokens_total 42", #"shim_cache_bytes{cache="constraints"} 0"#,
-                #"shim_cache_bytes{cache="states"} 0"#,
-                "shim_generations_running 0", "shim_generations_waiting 0",
-                #"shim_time_to_first_token_seconds_bucket{le="+Inf"} 3"#, "shim_time_to_first_token_seconds_count 3",
+                #"shim_prompt_tokens_total{model="Test-Q4"} 14"#, #"shim_cached_tokens_total{model="Test-Q4"} 4"#,
+                #"shim_remembered_tokens{model="Test-Q4"} 96"#, #"shim_generated_tokens_total{model="Test-Q4"} 42"#,
+                #"shim_cache_bytes{cache="constraints",model="Test-Q4"} 0"#, #"shim_cache_bytes{cache="responses"} 0"#,
+                #"shim_cache_bytes{cache="states",model="Test-Q4"} 0"#,
+                #"shim_generations_running{model="Test-Q4"} 0"#, #"shim_generations_waiting{model="Test-Q4"} 0"#,
+                #"shim_time_to_first_token_seconds_bucket{model="Test-Q4",le="+Inf"} 3"#,
+                #"shim_time_to_first_token_seconds_count{model="Test-Q4"} 3"#,
                 "shim_request_duration_seconds_count 5", "# TYPE shim_request_duration_seconds histogram",
                 #"shim_build_info{version="\#(version)"} 1"#,
             ]))
         #expect(lines.allSatisfy { $0.hasPrefix("# ") || $0.hasPrefix("shim_") })
         #expect(!answer.text.contains("nothing"))
+    }
+
+    @Test func `tokens are counted for the model that computes them, and a model that answered nothing has zeros`() {
+        let directory = ["a", "quo\"te\\"].map { URL(fileURLWithPath: "/models/\($0).gguf") }
+        let services = Services(
+            models: ModelStore(ModelCatalog(files: directory), tools: FakeMachine(memory: 1 << 30).tools))
+        services.metrics.read(3, by: "a")
+        services.metrics.read(4, by: "gone")
+        var progress = services.metrics.generationBegins("a")
+        services.metrics.generated(2, progress)
+        let text = metricsText(services)
+        for line in [
+            #"shim_prompt_tokens_total{model="a"} 3"#, #"shim_prompt_tokens_total{model="gone"} 4"#,
+            #"shim_prompt_tokens_total{model="quo\"te\\"} 0"#, #"shim_generations_waiting{model="a"} 1"#,
+            #"shim_generated_tokens_total{model="a"} 2"#,
+        ] { #expect(text.contains("\n\(line)\n"), "\(line)") }
+        services.metrics.generationEnds(&progress)
+        #expect(metricsText(services).contains(#"shim_generations_waiting{model="a"} 0"#))
+    }
+
+    @Test func `samples have the labels that their metric declares`() async {
+        let router = router(ScriptedLanguageModel())
+        _ = await router.chat()
+        let scrape = MetricFamily.Scrape(router)
+        for family in MetricFamily.all {
+            for sample in family.samples(scrape) {
+                #expect(Set(sample.labels.map(\.name)).isSubset(of: family.labels + ["le"]), "\(family.name)")
+            }
+        }
     }
 
     @Test func `a histogram counts each observation in every bound above it`() {

@@ -94,10 +94,10 @@ private func read(
         }
         return
     }
-    var progress = metrics.generationBegins()
+    var progress = metrics.generationBegins(trace.model ?? "")
     defer { metrics.generationEnds(&progress) }
     for try await delta in stream {
-        metrics.generated(delta.ids.count)
+        metrics.generated(delta.ids.count, progress)
         trace.addCompletionTokens(delta.ids.count)
         if delta.progress == nil { metrics.generationContinues(&progress, delta) }
         pass(delta)

@@ -26,7 +26,7 @@ private func embed(_ body: EmbeddingRequest, _ context: RequestContext, _ servic
     let inputs = try body.input.inputs(for: model, atMost: body.truncatePromptTokens)
     let promptTokens = inputs.reduce(0) { $0 + $1.count }
     context.trace.addPromptTokens(promptTokens)
-    services.metrics.read(promptTokens)
+    services.metrics.read(promptTokens, by: lease.id)
     return try await within(services.requestTimeout) {
         defer { withExtendedLifetime(lease) {} }
         let vectors = try await model.embeddings(of: inputs, options: .init(pooling: pooling, dimensions: dimensions))

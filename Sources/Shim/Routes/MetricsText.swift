@@ -3,65 +3,160 @@ import LocalLLM
 
 /// `GET /metrics`, in the text format of Prometheus (version 0.0.4).
 @Sendable func showMetrics(_ context: RequestContext, _ services: Services) -> Response {
-    let values = services.metrics.values
-    var text = ""
-    func add(_ name: String, _ type: String, _ help: String, _ samples: [(labels: String, value: String)]) {
-        text += "# HELP shim_\(name) \(help)\n# TYPE shim_\(name) \(type)\n"
-        for sample in samples { text += "shim_\(name)\(sample.labels) \(sample.value)\n" }
-    }
-    func add(_ name: String, _ help: String, _ histogram: Metrics.Histogram) {
-        let buckets = zip(histogram.bounds, histogram.counts).map { ("_bucket{le=\"\($0)\"}", "\($1)") }
-        add(
-            name, "histogram", help,
-            buckets + [
-                ("_bucket{le=\"+Inf\"}", "\(histogram.count)"), ("_sum", "\(histogram.sum)"),
-                ("_count", "\(histogram.count)"),
-            ])
-    }
-    let requests = values.requests.sorted { ($0.key.route, $0.key.status) < ($1.key.route, $1.key.status) }
-    add(
-        "requests_total", "counter", "Requests answered, by route and status.",
-        requests.map { ("{route=\"\($0.key.route)\",status=\"\($0.key.status)\"}", "\($0.value)") })
-    add(
-        "answers_total", "counter", "Requests for generations, by the engine that answered.",
-        values.engines.sorted { $0.key < $1.key }.map { ("{engine=\"\($0.key)\"}", "\($0.value)") })
-    if let circuit = services.upstream?.circuit.name {
-        add(
-            "upstream_circuit", "gauge", "State of the upstream circuit breaker: 1 for the current state.",
-            ["closed", "half-open", "open"].map { ("{state=\"\($0)\"}", $0 == circuit ? "1" : "0") })
-    }
-    add("prompt_tokens_total", "counter", "Prompt tokens.", [("", "\(values.promptTokens)")])
-    add(
-        "cached_tokens_total", "counter", "Prompt tokens found in the prefix cache.",
-        [("", "\(values.cachedTokens)")])
-    add("generated_tokens_total", "counter", "Tokens generated.", [("", "\(values.generatedTokens)")])
-    add(
-        "drafted_tokens_total", "counter", "Draft tokens of speculative decoding.",
-        [("", "\(values.draftedTokens)")])
-    add(
-        "accepted_tokens_total", "counter", "Draft tokens that were accepted.",
-        [("", "\(values.acceptedTokens)")])
-    add("generations_running", "gauge", "Choices in generation.", [("", "\(values.running)")])
-    add(
-        "generations_waiting", "gauge",
-        "Choices without a first token: queued or in prefill.",
-        [("", "\(values.waiting)")])
-    let remembered = services.models.models.reduce(0) { $0 + ($1.loaded?.activity.cachedTokens ?? 0) }
-    add(
-        "remembered_tokens", "gauge", "Tokens in the KV cache, in use or cached.",
-        [("", "\(remembered)")])
-    let activities = services.models.models.compactMap { $0.loaded?.activity }
-    add(
-        "cache_bytes", "gauge", "Bytes of the server's caches.",
-        [
-            ("{cache=\"constraints\"}", "\(activities.reduce(0) { $0 + $1.constraintBytes })"),
-            ("{cache=\"responses\"}", "\(services.responses.bytes)"),
-            ("{cache=\"states\"}", "\(activities.reduce(0) { $0 + $1.stateBytes })"),
-        ])
-    add("time_to_first_token_seconds", "Time to the first token of a choice.", values.secondsToFirstToken)
-    add("request_duration_seconds", "Time to the end of the answer, streamed or not.", values.requestSeconds)
-    add("build_info", "gauge", "Version of the server.", [("{version=\"\(version)\"}", "1")])
-    return Response(
+    Response(
         status: 200, headers: ["Content-Type": "text/plain; version=0.0.4; charset=utf-8"],
-        body: .bytes(Array(text.utf8)))
+        body: .bytes(Array(metricsText(services).utf8)))
+}
+
+func metricsText(_ services: Services) -> String {
+    let scrape = MetricFamily.Scrape(services)
+    return MetricFamily.all.map { $0.text(scrape) }.joined()
+}
+
+/// A metric of the server: its name, type, help and labels, and how its samples are read.
+struct MetricFamily: Sendable {
+    enum Kind: String, Sendable { case counter, gauge, histogram }
+
+    /// What samples are read from.
+    struct Scrape: Sendable {
+        let services: Services
+        let values: Metrics.Values
+        /// The counts of each model, also of those that have answered nothing, by id.
+        let models: [(id: String, counts: Metrics.ModelCounts)]
+        /// The activity of each model; of those that are not loaded, nothing.
+        let activities: [(id: String, activity: LocalModel.Activity?)]
+
+        init(_ services: Services) {
+            self.services = services
+            let values = services.metrics.values
+            self.values = values
+            let served = services.models.models
+            let ids = Set(served.map(\.file.id)).union(values.models.keys).sorted()
+            models = ids.map { ($0, values.models[$0] ?? .init()) }
+            activities = served.map { ($0.file.id, $0.loaded?.activity) }
+        }
+    }
+
+    struct Sample: Sendable {
+        var suffix = ""
+        var labels: [(name: String, value: String)]
+        var value: String
+    }
+
+    /// Name after `shim_`.
+    let name: String
+    let kind: Kind
+    let help: String
+    let labels: [String]
+    let samples: @Sendable (Scrape) -> [Sample]
+
+    private init(
+        _ name: String, _ kind: Kind, _ help: String, labels: [String] = [],
+        samples: @escaping @Sendable (Scrape) -> [Sample]
+    ) {
+        (self.name, self.kind, self.help, self.labels, self.samples) = (name, kind, help, labels, samples)
+    }
+
+    /// A number for each model.
+    private init(
+        _ name: String, _ kind: Kind, _ help: String,
+        _ count: @escaping @Sendable (Metrics.ModelCounts) -> Int
+    ) {
+        self.init(name, kind, help, labels: ["model"]) { scrape in
+            scrape.models.map { Sample(labels: [("model", $0.id)], value: "\(count($0.counts))") }
+        }
+    }
+
+    static let all = [
+        MetricFamily(
+            "requests_total", .counter, "Requests answered, by route and status.", labels: ["route", "status"]
+        ) { scrape in
+            scrape.values.requests.sorted { ($0.key.route, $0.key.status) < ($1.key.route, $1.key.status) }.map {
+                Sample(labels: [("route", $0.key.route), ("status", "\($0.key.status)")], value: "\($0.value)")
+            }
+        },
+        MetricFamily(
+            "answers_total", .counter, "Requests for generations, by the engine that answered.", labels: ["engine"]
+        ) { scrape in
+            scrape.values.engines.sorted { $0.key < $1.key }.map {
+                Sample(labels: [("engine", $0.key)], value: "\($0.value)")
+            }
+        },
+        MetricFamily(
+            "upstream_circuit", .gauge, "State of the upstream circuit breaker: 1 for the current state.",
+            labels: ["state"]
+        ) { scrape in
+            guard let circuit = scrape.services.upstream?.circuit.name else { return [] }
+            return ["closed", "half-open", "open"].map {
+                Sample(labels: [("state", $0)], value: $0 == circuit ? "1" : "0")
+            }
+        },
+        MetricFamily("prompt_tokens_total", .counter, "Prompt tokens.") { $0.promptTokens },
+        MetricFamily("cached_tokens_total", .counter, "Prompt tokens found in the prefix cache.") { $0.cachedTokens },
+        MetricFamily("generated_tokens_total", .counter, "Tokens generated.") { $0.generatedTokens },
+        MetricFamily("drafted_tokens_total", .counter, "Draft tokens of speculative decoding.") { $0.draftedTokens },
+        MetricFamily("accepted_tokens_total", .counter, "Draft tokens that were accepted.") { $0.acceptedTokens },
+        MetricFamily("generations_running", .gauge, "Choices in generation.") { $0.running },
+        MetricFamily(
+            "generations_waiting", .gauge, "Choices without a first token: queued or in prefill."
+        ) { $0.waiting },
+        MetricFamily(
+            "remembered_tokens", .gauge, "Tokens in the KV cache, in use or cached.", labels: ["model"]
+        ) { scrape in
+            scrape.activities.map { Sample(labels: [("model", $0.id)], value: "\($0.activity?.cachedTokens ?? 0)") }
+        },
+        MetricFamily(
+            "cache_bytes", .gauge, "Bytes of the server's caches; those of responses have no model.",
+            labels: ["cache", "model"]
+        ) { scrape in
+            func samples(_ cache: String, _ bytes: (LocalModel.Activity) -> Int) -> [Sample] {
+                scrape.activities.map {
+                    Sample(
+                        labels: [("cache", cache), ("model", $0.id)], value: "\($0.activity.map(bytes) ?? 0)")
+                }
+            }
+            return samples("constraints", \.constraintBytes)
+                + [Sample(labels: [("cache", "responses")], value: "\(scrape.services.responses.bytes)")]
+                + samples("states", \.stateBytes)
+        },
+        MetricFamily(
+            "time_to_first_token_seconds", .histogram, "Time to the first token of a choice.", labels: ["model"]
+        ) { scrape in
+            scrape.models.flatMap { samples(of: $0.counts.secondsToFirstToken, [("model", $0.id)]) }
+        },
+        MetricFamily(
+            "request_duration_seconds", .histogram, "Time to the end of the answer, streamed or not."
+        ) { scrape in
+            samples(of: scrape.values.requestSeconds, [])
+        },
+        MetricFamily("build_info", .gauge, "Version of the server.", labels: ["version"]) { _ in
+            [Sample(labels: [("version", version)], value: "1")]
+        },
+    ]
+
+    private static func samples(
+        of histogram: Metrics.Histogram, _ labels: [(name: String, value: String)]
+    ) -> [Sample] {
+        let bounds = histogram.bounds.map { "\($0)" } + ["+Inf"]
+        return zip(bounds, histogram.counts + [histogram.count]).map {
+            Sample(suffix: "_bucket", labels: labels + [("le", $0)], value: "\($1)")
+        } + [
+            Sample(suffix: "_sum", labels: labels, value: "\(histogram.sum)"),
+            Sample(suffix: "_count", labels: labels, value: "\(histogram.count)"),
+        ]
+    }
+
+    fileprivate func text(_ scrape: Scrape) -> String {
+        var text = "# HELP shim_\(name) \(help)\n# TYPE shim_\(name) \(kind.rawValue)\n"
+        for sample in samples(scrape) {
+            let labels = sample.labels.map { "\($0.name)=\"\(Self.escaped($0.value))\"" }.joined(separator: ",")
+            text += "shim_\(name)\(sample.suffix)\(labels.isEmpty ? "" : "{\(labels)}") \(sample.value)\n"
+        }
+        return text
+    }
+
+    /// The name of a model's file may have any character.
+    private static func escaped(_ value: String) -> String {
+        value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
+    }
 }

@@ -17,7 +17,7 @@ import Wire
     }
     let (pairs, promptTokens) = try await preparing(context) { try body.pairs(for: model) }
     context.trace.addPromptTokens(promptTokens)
-    services.metrics.read(promptTokens)
+    services.metrics.read(promptTokens, by: lease.id)
     return try await within(services.requestTimeout) {
         defer { withExtendedLifetime(lease) {} }
         let response = RerankResponse(
