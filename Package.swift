@@ -213,7 +213,7 @@ let testTargets: [Target] = [
         swiftSettings: tests),
     // Reads the pages of docs/; what they show is compiled against all modules and tried with the programs.
     .testTarget(
-        name: "DocsTests", dependencies: ["Bench", "Chat", "Client", "Shim", "TestSupport"],
+        name: "DocsTests", dependencies: ["Bench", "Chat", "Client", "CommandLineParsing", "Shim", "TestSupport"],
         swiftSettings: tests + macroSettings),
 ]
 

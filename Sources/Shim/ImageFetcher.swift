@@ -75,7 +75,7 @@ struct ImageFetcher: Sendable {
 extension Services {
     /// The request with its `http(s)` image URLs replaced by the images, if this server reads images and fetches them.
     func fetchingImages<Body: NamesImages>(of body: Body, _ context: RequestContext) async throws -> Body {
-        guard seesImages, let imageFetcher else { return body }
+        guard models.seesImages(body.model), let imageFetcher else { return body }
         let held = imageFetcher.held.part(of: context.client)
         context.trace.keep(held)
         var (batch, body) = (ImageFetcher.Batch(imageFetcher, held), body)
@@ -86,6 +86,8 @@ extension Services {
 
 /// A request that may give images by `http(s)` URLs.
 protocol NamesImages {
+    /// The model that the request names.
+    var model: String? { get }
     /// Replaces each such URL by the image's file.
     ///
     /// - Parameter fetch: Returns the file; takes the URL and its path in the request.
@@ -93,6 +95,8 @@ protocol NamesImages {
 }
 
 extension GenerationRequest: NamesImages where Fields: NamesImages {
+    var model: String? { fields.model }
+
     mutating func replaceImageURLs(_ fetch: (String, String) async throws -> Data) async throws {
         try await fields.replaceImageURLs(fetch)
     }

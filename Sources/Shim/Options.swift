@@ -8,9 +8,10 @@ struct Options: Sendable {
         Option("-m", "--model", value: "FILE", repeats: true, help: "a GGUF file to serve"),
         Option(
             "--allow-image-urls",
-            help:
-                "fetch images that requests name by http(s) URLs, from public servers only (default: refuse them)"
-        ),
+            help: "fetch images that requests name by http(s) URLs, from public servers only (default: refuse them)"),
+        Option(
+            "--config", value: "FILE",
+            help: "options, and models each with its own settings, as JSON (docs/options.md)"),
         Option(
             "--models-dir", value: "DIR",
             help: "serve all GGUF files in a folder, including files added later"),
@@ -22,8 +23,7 @@ struct Options: Sendable {
         Option(
             "--idle-unload", value: "SECONDS", default: "when another needs its memory",
             help: "unload a model after this idle time"),
-        Option(
-            "--host", value: "NAME", default: "127.0.0.1", help: "host name or address to listen on"),
+        Option("--host", value: "NAME", default: "127.0.0.1", help: "host name or address to listen on"),
         Option("--port", value: "N", default: "8080", help: "port to listen on; 0 picks a free one"),
         Option(
             "--no-bare-calls",
@@ -33,12 +33,10 @@ struct Options: Sendable {
         Option(
             "--request-timeout", value: "SECONDS", default: "3600", help: "maximum duration of an answer"),
         Option(
-            "--state-file", value: "FILE", help: "file for stored responses, to keep them across restarts"
-        ),
+            "--state-file", value: "FILE", help: "file for stored responses, to keep them across restarts"),
         Option(
             "--refuse-hosted-tools",
-            help:
-                "refuse responses requests with tools that OpenAI runs, such as web_search (default: leave those out)"
+            help: "refuse responses requests with tools that OpenAI runs, such as web_search (default: leave those out)"
         ),
         .blockedWords,
         Option("--version", help: "print the version"),
@@ -46,8 +44,7 @@ struct Options: Sendable {
     ]
 
     /// All options, including those of the models, of the upstream, of access and of the app protocols.
-    static let all =
-        own + ModelOption.all.map(\.option) + UpstreamOptions.all + AccessOptions.all + AppOptions.all
+    static let all = own + ModelOption.all.map(\.option) + UpstreamOptions.all + AccessOptions.all + AppOptions.all
 
     static var usage: String {
         """
@@ -58,18 +55,23 @@ struct Options: Sendable {
                shim list | show NAME                                   show the downloaded models, or one of them
                shim ps | stop NAME                                     show a running server's loaded models, or unload one
                shim rm NAME                                            remove a downloaded model
+               shim config check FILE                                  show what a configuration file would serve
 
         Serves language models through an OpenAI-compatible HTTP API: /v1/chat/completions, /v1/completions,
         /v1/responses, /v1/embeddings, /v1/models; with --upstream also /v1/images/generations. Further endpoints:
         /tokenize, /detokenize, /apply-template, /metrics, /props, /health, /ready; for apps /chatgpt, /chatgpt-simple,
         /api/suggest, and with --upstream /dalle and /vision. A chat page is at /. Without --model and --models-dir,
         the downloaded models are served. A single --model is loaded at startup, several on first use. --mmproj, --draft and
-        --lora need exactly one --model.
+        --lora need exactly one --model; with --config each model has its own.
 
         \(all.help)
         """
     }
 
+    /// The command line, and behind it the configuration file.
+    let arguments: Arguments
+    /// The configuration file.
+    let file: ConfigFile?
     var models: ModelCatalog
     /// Whether images that requests name by web addresses are fetched.
     var allowsImageURLs: Bool
@@ -77,8 +79,6 @@ struct Options: Sendable {
     var idleUnload: Int?
     var host: String
     var port: UInt16
-    /// How models are loaded.
-    var configuration: LocalModel.Configuration
     /// Whether calls are read that lack the model's markers.
     var readsBareCalls: Bool
     var requestTimeout: Duration
@@ -94,24 +94,29 @@ struct Options: Sendable {
     init(
         _ arguments: Arguments, environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws(UsageError) {
-        models = try ModelCatalog(arguments, environment: environment)
-        configuration = try arguments.configuration(ModelOption.all)
+        let file = try arguments.string("--config").map { path throws(UsageError) in try ConfigFile(path: path) }
+        var arguments = arguments
+        try file?.setDefaults(of: &arguments)
+        (self.arguments, self.file) = (arguments, file)
+        let defaults = ModelSettings(configuration: try arguments.configuration(ModelOption.all))
+        models = try ModelCatalog(
+            arguments, environment: environment, defaults: defaults, configured: file?.models(defaults) ?? [])
         for option in [ModelOption.imageEncoder, .draft, .adapters].map(\.option.names.last!)
         where arguments.has(option) {
             guard models.files.count == 1, models.directory == nil else {
-                throw UsageError("\(option) needs exactly one --model")
+                throw UsageError("\(option) needs exactly one --model; with --config each model has its own")
             }
         }
         allowsImageURLs = arguments.has("--allow-image-urls")
-        guard !allowsImageURLs || configuration.imageEncoder != nil else {
+        guard !allowsImageURLs || models.seesImages else {
             throw UsageError(
-                "--allow-image-urls: expected --mmproj too; without an image encoder no image is read")
+                "--allow-image-urls: expected an image encoder (--mmproj) too; without an image encoder no image is read"
+            )
         }
         idleUnload = try arguments.int("--idle-unload", in: 1...Int(Int32.max))
         host = arguments.string("--host") ?? "127.0.0.1"
         port = UInt16(try arguments.int("--port", in: 0...65535) ?? 8080)
         readsBareCalls = !arguments.has("--no-bare-calls")
-        models.adapters = configuration.adapters
         requestTimeout = .seconds(try arguments.int("--request-timeout", in: 1...1_000_000) ?? 3600)
         stateFile = arguments.string("--state-file")
         refusesHostedTools = arguments.has("--refuse-hosted-tools")

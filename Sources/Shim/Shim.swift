@@ -50,7 +50,7 @@ enum Shim {
         let clients = try options.apps.configuration.map { try ClientAccess($0) }
         let services = Services(
             models: models, requestTimeout: options.requestTimeout, upstream: upstream,
-            guardrail: options.guardrail, seesImages: options.configuration.imageEncoder != nil,
+            guardrail: options.guardrail,
             imageFetcher: options.allowsImageURLs ? ImageFetcher() : nil,
             refusesHostedTools: options.refusesHostedTools, readsBareCalls: options.readsBareCalls,
             responses: try ResponseStore(file: options.stateFile))

@@ -20,9 +20,7 @@ import Wire
         let model = try await LocalModel.load(
             from: try TinyModel().write(in: directory),
             configuration: .init(imageEncoder: try TinyEyes().write(in: directory)))
-        var services = router(model)
-        services.seesImages = true
-        return services
+        return router(model, seesImages: true)
     }
 
     /// "What?", the markers around the image byte by byte, and its tokens.
@@ -91,11 +89,10 @@ import Wire
     }
 
     @Test func `a body with an image may be as large as the image`() async throws {
-        var services = router(ScriptedLanguageModel())
         let body = #"{"model":"Test-Q4","messages":[{"role":"user","content":"Hi"}]}"#
         let long = body + String(repeating: " ", count: 9_200_000)
-        #expect(await services.answer("POST", "/v1/chat/completions", long).status == 413)
-        services.seesImages = true
+        #expect(await router(ScriptedLanguageModel()).answer("POST", "/v1/chat/completions", long).status == 413)
+        let services = router(ScriptedLanguageModel(), seesImages: true)
         #expect(await services.answer("POST", "/v1/chat/completions", long).status == 200)
         let file = RGBImage.Limits().bytes
         for (path, takesImages) in [
@@ -116,8 +113,7 @@ import Wire
         let model = try await LocalModel.load(
             from: try TinyModel().write(in: directory),
             configuration: .init(imageEncoder: try TinyEyes().write(in: directory)))
-        var services = router(model)
-        services.seesImages = true
+        let services = router(model, seesImages: true)
         let image = #"{"type":"input_image","image_url":"data:image/png;base64,\#(Self.png)"}"#
         for (salt, count) in [("", 1), (#","cache_salt":"a""#, 2), (#","cache_salt":"b""#, 3), ("", 3)] {
             let message = Self.chat("data:image/png;base64,\(Self.png)")
@@ -272,10 +268,10 @@ import Wire
     @Test func `the list of models says whether they look at images`() async throws {
         let directory = try TemporaryDirectory()
         _ = try TinyModel().write(in: directory, as: "a.gguf")
-        var services = Services(
-            models: ModelStore(ModelCatalog(directory: directory.url), tools: FakeMachine(memory: 1 << 30).tools))
         for sees in [true, false] {
-            services.seesImages = sees
+            var catalog = ModelCatalog(directory: directory.url)
+            if sees { catalog.defaults.configuration.imageEncoder = directory.url.appendingPathComponent("eyes.gguf") }
+            let services = Services(models: ModelStore(catalog, tools: FakeMachine(memory: 1 << 30).tools))
             let list = try #require(await services.answer("GET", "/v1/models").json["data"] as? [[String: Any]])
             #expect(list.first?["capabilities"] as? [String] == ["completion"] + (sees ? ["multimodal"] : []))
         }

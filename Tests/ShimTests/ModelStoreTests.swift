@@ -25,6 +25,25 @@ import Wire
         try store.model(named: name).card.state
     }
 
+    // MARK: Pinned
+
+    @Test func `a pinned model is unloaded neither for another nor after the idle time, but by an operator`()
+        async throws
+    {
+        let machine = FakeMachine(memory: 250)
+        for name in ["a", "b", "c"] { _ = try TinyModel().write(in: directory, as: name + ".gguf") }
+        var catalog = ModelCatalog(directory: directory.url)
+        catalog.settings[ModelCatalog.key(directory.url.appendingPathComponent("a.gguf"))] = .init(isPinned: true)
+        let store = ModelStore(catalog, idleUnload: .seconds(9), tools: machine.tools)
+        for name in ["a", "b", "c"] { _ = try await store.lease(for: name, patience: nil) }
+        #expect(try state(store, "a") == .loaded && state(store, "b") == .unloaded)
+        #expect(await eventually { machine.sleeperCount == 2 })
+        machine.advance(by: .seconds(10))
+        #expect(await eventually { (try? state(store, "c")) == .unloaded })
+        #expect(try state(store, "a") == .loaded)
+        #expect(try store.model(named: "a").unload())
+    }
+
     // MARK: Loading
 
     @Test func `a model is loaded when it is first asked for, once for all who ask`() async throws {

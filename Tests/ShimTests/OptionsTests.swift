@@ -19,10 +19,12 @@ import Testing
         #expect(options.models.directory == nil && options.models.aliases.isEmpty && options.idleUnload == nil)
         #expect(options.host == "127.0.0.1")
         #expect(options.port == 8080)
-        #expect(options.configuration.contextSize == nil && options.configuration.threads == nil)
-        #expect(options.configuration.tier == nil)
+        #expect(
+            options.models.defaults.configuration.contextSize == nil
+                && options.models.defaults.configuration.threads == nil)
+        #expect(options.models.defaults.configuration.tier == nil)
         #expect(options.requestTimeout == .seconds(3600))
-        #expect(options.configuration.cacheFormat == .f16)
+        #expect(options.models.defaults.configuration.cacheFormat == .f16)
     }
 
     @Test func `everything given`() throws {
@@ -31,11 +33,11 @@ import Testing
         )
         #expect(options.host == "::1")
         #expect(options.port == 0)
-        #expect(options.configuration.contextSize == 512)
-        #expect(options.configuration.threads == 3)
-        #expect(options.configuration.tier == .portable)
+        #expect(options.models.defaults.configuration.contextSize == 512)
+        #expect(options.models.defaults.configuration.threads == 3)
+        #expect(options.models.defaults.configuration.tier == .portable)
         #expect(options.requestTimeout == .seconds(60))
-        #expect(options.configuration.cacheFormat == .q8_0)
+        #expect(options.models.defaults.configuration.cacheFormat == .q8_0)
         #expect(options.models.aliases == [.init(name: "a", model: "m")])
     }
 

@@ -8,11 +8,13 @@ import TestSupport
 /// A model served from a file that is not there: `/models/Test-Q4.gguf`. Without an engine it loads for ever.
 func router(
     _ model: (any LanguageModel)?, alias: String? = nil, pingInterval: Duration = .seconds(600),
-    requestTimeout: Duration = .seconds(600), adapters: [LocalModel.AdapterFile] = []
+    requestTimeout: Duration = .seconds(600), adapters: [LocalModel.AdapterFile] = [], seesImages: Bool = false
 ) -> Services {
-    let catalog = ModelCatalog(
+    var catalog = ModelCatalog(
         files: [URL(fileURLWithPath: "/models/Test-Q4.gguf")],
-        aliases: alias.map { [.init(name: $0, model: "Test-Q4")] } ?? [], adapters: adapters)
+        aliases: alias.map { [.init(name: $0, model: "Test-Q4")] } ?? [])
+    catalog.defaults.configuration.adapters = adapters
+    if seesImages { catalog.defaults.configuration.imageEncoder = URL(fileURLWithPath: "/models/eyes.gguf") }
     let models = ModelStore(
         catalog,
         tools: .init(

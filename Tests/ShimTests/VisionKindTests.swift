@@ -17,9 +17,7 @@ struct VisionKindTests {
     }
 
     private static func services(_ model: LocalModel) -> Services {
-        var services = router(model)
-        services.seesImages = true
-        return services
+        router(model, seesImages: true)
     }
 
     private static func part(_ file: Data, _ type: String) -> String {

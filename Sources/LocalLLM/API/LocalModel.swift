@@ -152,7 +152,7 @@ public final class LocalModel: Sendable {
         self.format = format
         markup = format.markup()
         constraints = ConstraintStore(own: markup.markerTokens)
-        defaults = try Sampler.Chain(recommendedBy: file)
+        defaults = try Sampler.Chain(recommendedBy: file).overridden(by: configuration.sampling)
         thread = ModelThread(
             network: network, compute: compute, tokenizer: try? format.tokenizer.get(), drafter: loaded.drafter,
             cacheBytes: cacheBytes, spareBytes: spareBytes, queueLimit: configuration.queueLimit, name: info.name,

@@ -14,7 +14,7 @@ import Wire
     guard let question = body.prompt ?? body.question else { throw APIError(missing: "prompt") }
     let part = MessageContent.Part(type: "text", text: question)
     let image = MessageContent.Part(type: "image_url", imageURL: .init(url: try body.imageURL()))
-    if services.seesImages, body.model.map(services.models.has) ?? true {
+    if services.models.seesImages(body.model), body.model.map(services.models.has) ?? true {
         let message = RequestMessage(role: "user", content: .parts([image, part]))
         return try await replyToApp([message], model: body.model, context, services)
     }

@@ -4,7 +4,7 @@ import LocalLLM
 
 /// Subcommands of `shim` for downloaded models and for a running server.
 enum ModelCommand: String {
-    case pull, list, show, rm, run, ps, stop
+    case pull, list, show, rm, run, ps, stop, config
 
     /// Text of `--help`.
     var usage: String {
@@ -30,6 +30,14 @@ enum ModelCommand: String {
                 """
             case .ps: "usage: shim ps\n\nLists the models that a running server has loaded."
             case .stop: "usage: shim stop NAME\n\nUnloads a model from a running server."
+            case .config:
+                """
+                usage: shim config check FILE
+
+                Shows what a server with --config FILE would serve: each option and each setting of each model, and where it
+                comes from. Reads the headers of the model files, and loads no weights. Exits with 1 if the server would not
+                start.
+                """
             case .rm: "usage: shim rm NAME\n\nRemoves a downloaded model or an incomplete download."
             }
         return "\(text)\n\n\(options.help)"
@@ -45,6 +53,7 @@ enum ModelCommand: String {
         case .pull: [directory, digest, help]
         case .ps, .stop: RunningServer.options + [help]
         case .list, .show, .rm, .run: [directory, help]
+        case .config: [help]
         }
     }
 
@@ -64,11 +73,17 @@ enum ModelCommand: String {
             try await RunningServer(arguments, environment: environment).unload(name)
             return Shim.say("unloaded \(name)")
         }
+        if self == .config {
+            guard arguments.operands.count == 2, arguments.operands[0] == "check" else {
+                throw UsageError("expected: shim config check FILE")
+            }
+            return Shim.say(try checkConfiguration(arguments.operands[1], environment: environment))
+        }
         let directory =
             arguments.string("--models-dir").map { URL(fileURLWithPath: $0) }
             ?? ModelFolder.standard(environment)
         switch self {
-        case .run, .ps, .stop: break  // above
+        case .run, .ps, .stop, .config: break  // above
         case .list: Shim.say(ModelListing(directory).text)
         case .show: Shim.say(try describe(downloadedModel(try operand(arguments, "NAME"), in: directory)))
         case .rm:

@@ -14,8 +14,23 @@ struct ModelCatalog: Sendable {
     var files: [URL] = []
     var directory: URL?
     var aliases: [Alias] = []
-    /// Adapters of the only file, which requests may name in place of the model.
-    var adapters: [LocalModel.AdapterFile] = []
+    /// Settings of models that have none of their own.
+    var defaults = ModelSettings()
+    /// Settings of single models, by `key`.
+    var settings: [String: ModelSettings] = [:]
+    /// Where the settings of single models stand in the configuration file, by `key` and by the name of the setting.
+    var places: [String: [String: String]] = [:]
+
+    /// The file, however its path is written.
+    static func key(_ url: URL) -> String { url.standardizedFileURL.path }
+
+    func settings(of url: URL) -> ModelSettings { settings.isEmpty ? defaults : settings[Self.key(url)] ?? defaults }
+
+    /// Whether any model may have an image encoder.
+    var seesImages: Bool {
+        defaults.configuration.imageEncoder != nil
+            || settings.values.contains { $0.configuration.imageEncoder != nil }
+    }
 
     /// Lists the models. A split model is listed by its first part present; reading that reports the missing ones.
     ///
@@ -23,7 +38,8 @@ struct ModelCatalog: Sendable {
     func scan(knowing known: [ModelFile] = []) -> [ModelFile] {
         let inDirectory = directory.map { ModelFolder.models(in: $0) } ?? []
         var models: [ModelFile] = []
-        for url in files + inDirectory where !models.contains(where: { $0.url == url }) {
+        var keys: Set<String> = []
+        for url in files + inDirectory where keys.insert(Self.key(url)).inserted {
             let plain = ModelFile(url, known: known.first { $0.url == url })
             let names = aliases.filter { $0.name != "*" && $0.isOf(plain) }.map(\.name)
             models.append(names.isEmpty ? plain : ModelFile(url, aliases: names, known: plain))
@@ -43,10 +59,19 @@ extension ModelCatalog.Alias {
 }
 
 extension ModelCatalog {
-    /// Reads `--model`, `--models-dir` and `--alias`. Defaults to the file in `LOCALLLM_MODEL`, else to the folder of
+    /// Reads `--model`, `--models-dir` and `--alias`, and takes the models of the configuration file. Defaults to the file in `LOCALLLM_MODEL`, else to the folder of
     /// `shim pull`.
-    init(_ arguments: Arguments, environment: [String: String]) throws(UsageError) {
-        files = arguments.strings("--model").map { URL(fileURLWithPath: $0) }
+    init(
+        _ arguments: Arguments, environment: [String: String], defaults: ModelSettings = .init(),
+        configured: [ConfigFile.Model] = []
+    ) throws(UsageError) {
+        self.defaults = defaults
+        for model in configured {
+            let key = Self.key(model.url)
+            (settings[key], places[key]) = (model.settings, model.places)
+            aliases += model.aliases.map { Alias(name: $0, model: model.url.path) }
+        }
+        files = configured.map(\.url) + arguments.strings("--model").map { URL(fileURLWithPath: $0) }
         directory = arguments.string("--models-dir").map { URL(fileURLWithPath: $0) }
         if files.isEmpty, directory == nil, let named = environment["LOCALLLM_MODEL"], !named.isEmpty {
             files = [URL(fileURLWithPath: named)]

@@ -8,14 +8,16 @@ extension ModelStore {
     /// - Throws: `ModelFileError` for a named file that is not a model; `UsageError` for two models with one name and
     ///   for aliases of unknown models.
     convenience init(_ options: Options) throws {
-        let chosen = options.configuration
-        try chosen.validate()
+        let catalog = options.models
+        for settings in [catalog.defaults] + catalog.settings.values { try settings.configuration.validate() }
         self.init(
-            options.models, idleUnload: options.idleUnload.map { .seconds($0) },
+            catalog, idleUnload: options.idleUnload.map { .seconds($0) },
             tools: .init(
-                load: { try await loadModel($0, chosen, progress: $1) },
-                estimate: { try LocalModel.estimate(of: $0.url, configuration: chosen) }))
-        try check(options.models)
+                load: { try await loadModel($0, catalog.settings(of: $0.url).configuration, progress: $1) },
+                estimate: {
+                    try LocalModel.estimate(of: $0.url, configuration: catalog.settings(of: $0.url).configuration)
+                }))
+        try check(catalog)
     }
 
     private func check(_ catalog: ModelCatalog) throws {
@@ -33,6 +35,14 @@ extension ModelStore {
                 throw UsageError(
                     "\(other.url.path) and \(file.url.path) are both called \(file.id); rename one with "
                         + "--alias NAME=\(file.url.path)")
+            }
+        }
+        var owners: [String: ModelFile] = [:]
+        for file in files {
+            for name in Set(catalog.settings(of: file.url).configuration.adapters.map(\.modelName)) {
+                if let other = owners.updateValue(file, forKey: name) {
+                    throw UsageError("adapters of \(other.id) and of \(file.id) are both called \(name); rename one")
+                }
             }
         }
         for alias in catalog.aliases

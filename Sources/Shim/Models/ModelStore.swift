@@ -56,7 +56,7 @@ final class ModelStore: Sendable {
     /// Scans the folder again and describes the models.
     func cards() -> [ModelCard] {
         rescan()
-        let names = Set(catalog.adapters.map(\.modelName)).sorted()
+        let names = Set(models.flatMap { adapters(of: $0).map(\.modelName) }).sorted()
         return models.map(\.card) + names.compactMap { adapter(named: $0) == nil ? nil : try? card(named: $0) }
     }
 
@@ -78,10 +78,19 @@ final class ModelStore: Sendable {
         let sleep = tools.sleep
         let wait = patience.map { patience in { @Sendable in try await sleep(patience) } }
         let lease = try await model.lease(wait: wait) { startLoading(model) }
-        guard let index = adapter(named: name) else { return lease }
-        return ModelLease(id: name, model: lease.model, adapterScales: [index: catalog.adapters[index].scale]) {
+        guard let (index, adapter) = adapter(named: name) else { return lease }
+        return ModelLease(id: name, model: lease.model, adapterScales: [index: adapter.scale]) {
             withExtendedLifetime(lease) {}
         }
+    }
+
+    /// Whether any model may have an image encoder.
+    var seesImages: Bool { catalog.seesImages }
+
+    /// Whether the model with this name, or without a name the only one, has an image encoder.
+    func seesImages(_ name: String?) -> Bool {
+        guard let model = name.map({ try? model(named: $0) }) ?? implied else { return catalog.seesImages }
+        return catalog.settings(of: model.file.url).configuration.imageEncoder != nil
     }
 
     // MARK: Names
@@ -107,14 +116,19 @@ final class ModelStore: Sendable {
         if let model = models.first(where: { $0.file.isCalled(name) }) { return model }
         let titled = models.filter { $0.file.isTitled(name) }
         if titled.count == 1 { return titled[0] }
-        if catalog.adapters.contains(where: { $0.modelName.hasSameBytes(as: name) }), let only { return only }
+        if let model = models.first(where: { adapters(of: $0).contains { $0.isCalled(name) } }) { return model }
         return catalog.fallback(models)
     }
 
-    /// Index of the adapter with this name; `nil` if there is none, or if a model has the name.
-    private func adapter(named name: String) -> Int? {
-        guard let only, !only.file.isCalled(name), !only.file.isTitled(name) else { return nil }
-        return catalog.adapters.firstIndex { $0.modelName.hasSameBytes(as: name) }
+    private func adapters(of model: ServedModel) -> [LocalModel.AdapterFile] {
+        catalog.settings(of: model.file.url).configuration.adapters
+    }
+
+    /// The adapter with this name, and its index among those of its model; `nil` if there is none, or if a model has the
+    /// name.
+    private func adapter(named name: String) -> (index: Int, file: LocalModel.AdapterFile)? {
+        guard let model = find(name), !model.file.isCalled(name), !model.file.isTitled(name) else { return nil }
+        return adapters(of: model).enumerated().first { $0.element.isCalled(name) }.map { ($0.offset, $0.element) }
     }
 
     /// Adds new files, and drops removed or changed ones unless they are loaded.
@@ -134,7 +148,8 @@ final class ModelStore: Sendable {
     }
 
     private func served(_ file: ModelFile) -> ServedModel {
-        guard let idleUnload else { return ServedModel(file) }
+        let isPinned = catalog.settings(of: file.url).isPinned
+        guard let idleUnload, !isPinned else { return ServedModel(file, isPinned: isPinned) }
         let sleep = tools.sleep
         return ServedModel(file) { try await sleep(idleUnload) }
     }
@@ -167,7 +182,7 @@ final class ModelStore: Sendable {
         while true {
             let estimate = try tools.estimate(model.file)
             if estimate.fits { return }
-            let idle = models.compactMap { model in model.idleSince.map { (model, $0) } }
+            let idle = models.compactMap { model in model.isPinned ? nil : model.idleSince.map { (model, $0) } }
             guard let (victim, _) = idle.min(by: { $0.1 < $1.1 }) else {
                 throw LocalModelError.insufficientMemory(estimate)
             }
@@ -191,7 +206,9 @@ final class ModelStore: Sendable {
 
 extension LocalModel.AdapterFile {
     /// The name by which requests choose the adapter: the file's without its extension, or the folder's.
-    fileprivate var modelName: String {
+    var modelName: String {
         url.hasDirectoryPath ? url.lastPathComponent : url.deletingPathExtension().lastPathComponent
     }
+
+    fileprivate func isCalled(_ name: String) -> Bool { modelName.hasSameBytes(as: name) }
 }

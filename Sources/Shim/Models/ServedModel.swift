@@ -25,12 +25,15 @@ final class ServedModel: Sendable {
     }
 
     let file: ModelFile
+    /// Whether the model stays in memory when it is idle, also if another needs the room.
+    let isPinned: Bool
     private let state: Mutex<State>
     /// Returns after the idle time; `nil`: an idle model stays loaded.
     private let idleTime: (@Sendable () async throws -> Void)?
 
-    init(_ file: ModelFile, idleTime: (@Sendable () async throws -> Void)? = nil) {
+    init(_ file: ModelFile, isPinned: Bool = false, idleTime: (@Sendable () async throws -> Void)? = nil) {
         self.file = file
+        self.isPinned = isPinned
         self.idleTime = idleTime
         var state = State()
         if case .failure(let error) = file.info { state.phase = .failed(error) }

@@ -28,7 +28,7 @@ struct ChatForm: ForwardableForm {
     init(
         _ body: ChatCompletionRequest, isForwarded: Bool = false, _ context: RequestContext, _ services: Services
     ) async throws {
-        let seesImages = services.seesImages || isForwarded
+        let seesImages = services.models.seesImages(body.model) || isForwarded
         let body = try await services.fetchingImages(of: body, context).validated(seesImages: seesImages)
         self.body = body
         tools = try OfferedTools(body)

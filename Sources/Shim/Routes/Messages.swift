@@ -41,7 +41,7 @@ private struct MessagesForm: ForwardableForm {
         _ services: Services
     ) async throws {
         body = try await services.fetchingImages(of: request, context)
-            .validated(isCounted: isCounted, seesImages: services.seesImages || isForwarded)
+            .validated(isCounted: isCounted, seesImages: services.models.seesImages(request.model) || isForwarded)
         tools = try OfferedTools(body)
         format = try body.requestedFormat().map { ContentFormat($0) }
     }

@@ -22,7 +22,7 @@ extension Services {
     /// Adds what the model's file does not say. `multimodal` is llama.cpp's name for models that look at images.
     fileprivate func complete(_ card: ModelCard) -> ModelCard {
         var card = card
-        if seesImages { card.capabilities?.append(.multimodal) }
+        if models.seesImages(card.parent ?? card.id) { card.capabilities?.append(.multimodal) }
         return card
     }
 }

@@ -30,7 +30,7 @@ private struct ResponseForm: ForwardableForm {
         _ request: ResponseRequest, isForwarded: Bool = false, _ context: RequestContext, _ services: Services
     ) async throws {
         (self.context, self.services) = (context, services)
-        let seesImages = services.seesImages || isForwarded
+        let seesImages = services.models.seesImages(request.model) || isForwarded
         body = try await services.fetchingImages(of: request, context).validated(seesImages: seesImages)
         earlier = try storedMessages(before: body.previousResponseID, services.responses)
         tools = try OfferedTools(body, refusesHosted: services.refusesHostedTools)

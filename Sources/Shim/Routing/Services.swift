@@ -13,8 +13,6 @@ struct Services: Sendable {
     var upstream: Upstream?
     /// Filter for prompts and answers of local models; `nil`: none.
     var guardrail: (any Guardrail)?
-    /// Whether the local model accepts images.
-    var seesImages = false
     /// Gets images by their web addresses; `nil` without `--allow-image-urls`.
     var imageFetcher: ImageFetcher?
     /// Whether responses requests with tools that OpenAI's API runs itself are refused; else these are left out.
@@ -40,6 +38,9 @@ struct Services: Sendable {
         context.trace.model = lease.id
         return lease
     }
+
+    /// Whether any local model may accept images.
+    var seesImages: Bool { models.seesImages }
 
     /// The upstream, or the error that tells how to configure one.
     ///

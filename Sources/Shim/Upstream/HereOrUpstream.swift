@@ -83,7 +83,7 @@ func answerHereOrUpstream<Body: Decodable & Sendable, Answer>(
         context.trace.model = model
         return try await there(upstream, model, naming(model, in: body.bytes()))
     }
-    if !services.seesImages, hasImage(own) {
+    if !services.models.seesImages(body.model), hasImage(own) {
         guard let model = upstream.options.model else { throw APIError.needsSeeingModel }
         return try await instead(model)
     }
