@@ -147,13 +147,19 @@ let libraries: [Target] = [
 ]
 
 let programs: [Target] = [
-    .executableTarget(
+    .target(
         name: "Shim",
         dependencies: [
             "CLinux", "Constraint", "Dialects", "JSON", "LocalLLM", "Platform", "Providers", "Template", "Tokenizer",
             "HTTP", "Wire", "CommandLineParsing",
         ],
-        resources: [.embedInCode("Page")], swiftSettings: common),
+        exclude: ["Program"], resources: [.embedInCode("Page")], swiftSettings: common),
+    .target(
+        name: "AppGateway",
+        dependencies: ["CommandLineParsing", "HTTP", "JSON", "LocalLLM", "Platform", "Shim", "Tokenizer", "Wire"],
+        swiftSettings: common),
+    .executableTarget(
+        name: "ShimProgram", dependencies: ["AppGateway", "Shim"], path: "Sources/Shim/Program", swiftSettings: common),
     .executableTarget(
         name: "Chat", dependencies: ["CEdit", "Client", "LocalLLM", "Providers", "CommandLineParsing"],
         swiftSettings: common),
@@ -207,13 +213,16 @@ let testTargets: [Target] = [
     .testTarget(
         name: "ShimTests",
         dependencies: [
-            "Constraint", "Dialects", "JSON", "Providers", "Shim", "LocalLLM", "Template", "Tokenizer", "HTTP", "Wire",
-            "CommandLineParsing", "TestSupport",
+            "AppGateway", "Constraint", "Dialects", "JSON", "Providers", "Shim", "ShimProgram", "LocalLLM", "Template",
+            "Tokenizer", "HTTP", "Wire", "CommandLineParsing", "TestSupport",
         ],
         swiftSettings: tests),
     // Reads the pages of docs/; what they show is compiled against all modules and tried with the programs.
     .testTarget(
-        name: "DocsTests", dependencies: ["Bench", "Chat", "Client", "CommandLineParsing", "Shim", "TestSupport"],
+        name: "DocsTests",
+        dependencies: [
+            "AppGateway", "Bench", "Chat", "Client", "CommandLineParsing", "Shim", "ShimProgram", "TestSupport",
+        ],
         swiftSettings: tests + macroSettings),
 ]
 
@@ -227,30 +236,21 @@ let package = Package(
         .library(name: "Client", targets: ["Client"]),
         .library(name: "HTTP", targets: ["HTTP"]),
         .library(name: "Wire", targets: ["Wire"]),
-        .executable(name: "shim", targets: ["Shim"]),
+        .executable(name: "shim", targets: ["ShimProgram"]),
         .executable(name: "chat", targets: ["Chat"]),
         .executable(name: "bench", targets: ["Bench"]),
     ],
     targets: tierTargets + macroTargets + systemLibraries + libraries + programs + testTargets
 )
 
-// Harnesses of libFuzzer: `make fuzz`. They see the server as a library, whose `main` gives way to libFuzzer's.
+// Harnesses of libFuzzer: `make fuzz`.
 if Context.environment["LOCALLLM_FUZZ"] != nil {
-    let shim = package.targets.first { $0.name == "Shim" }!
-    package.products.removeAll { $0.name == "shim" }
-    package.targets.removeAll { $0.name == "Shim" }
-    package.targets.append(
-        .target(
-            name: "Shim", dependencies: shim.dependencies, resources: shim.resources,
-            swiftSettings: common + [
-                .unsafeFlags(["-Xfrontend", "-entry-point-function-name", "-Xfrontend", "shim_main"])
-            ]
-        ))
     let harnesses: [String: [Target.Dependency]] = [
         "RequestParser": ["HTTP"], "ResponseParser": ["HTTP"], "Events": ["HTTP", "Wire"], "JSON": ["JSON"],
         "Template": ["Template"],
         "Constraint": ["Constraint"], "GGUF": ["LocalLLM"], "Image": ["LocalLLM"],
-        "Generation": ["LocalLLM", "TestSupport"], "WholePath": ["HTTP", "LocalLLM", "Shim", "TestSupport"],
+        "Generation": ["LocalLLM", "TestSupport"],
+        "WholePath": ["AppGateway", "HTTP", "LocalLLM", "Shim", "TestSupport"],
     ]
     package.targets += harnesses.map { name, dependencies in
         .executableTarget(

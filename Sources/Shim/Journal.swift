@@ -5,11 +5,11 @@ import Platform
 import Wire
 
 /// A write-ahead log of JSON lines: a record is appended before it takes effect, so a killed process loses none.
-struct Journal<Record: Codable & Sendable>: Sendable {
-    let path: String
+package struct Journal<Record: Codable & Sendable>: Sendable {
+    package let path: String
     private let output: FileHandle
     /// Lines in the file; `Int.max` while the last one may be torn.
-    private(set) var count: Int
+    package private(set) var count: Int
 
     /// Reads the records of an earlier process; empty if there is no file.
     ///
@@ -17,7 +17,7 @@ struct Journal<Record: Codable & Sendable>: Sendable {
     /// lines that are damaged are moved to a file with the suffix `.damaged`.
     ///
     /// - Throws: `JournalError` if the file cannot be read, or if all of its lines are damaged.
-    static func read(_ path: String) throws -> [Record] {
+    package static func read(_ path: String) throws -> [Record] {
         guard FileManager.default.fileExists(atPath: path) else { return [] }
         let kind = try? FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType
         guard ![.typeCharacterSpecial, .typeBlockSpecial, .typeSocket, .typeUnknown].contains(kind) else {
@@ -68,7 +68,7 @@ struct Journal<Record: Codable & Sendable>: Sendable {
     }
 
     /// Replaces the file atomically with these records; mode 0600.
-    init(_ path: String, _ records: [Record]) throws {
+    package init(_ path: String, _ records: [Record]) throws {
         self.path = path
         let new = path + ".new"
         try? FileManager.default.removeItem(atPath: new)
@@ -85,7 +85,7 @@ struct Journal<Record: Codable & Sendable>: Sendable {
         count = records.count
     }
 
-    mutating func append(_ record: Record) throws {
+    package mutating func append(_ record: Record) throws {
         let before = count
         count = .max
         try Self.write(try Self.line(record), to: output, path: path)

@@ -1,7 +1,7 @@
-import LocalLLM
+package import LocalLLM
 
 /// The language model as the routes use it. Tests replace it by a scripted one.
-protocol LanguageModel: ConversationModel {
+package protocol LanguageModel: ConversationModel {
     var info: LocalModel.Info { get }
     var threads: Int { get }
     var kernels: String { get }

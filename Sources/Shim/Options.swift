@@ -43,10 +43,12 @@ struct Options: Sendable {
         Option("-h", "--help", help: "print this"),
     ]
 
-    /// All options, including those of the models, of the upstream, of access and of the app protocols.
-    static let all = own + ModelOption.all.map(\.option) + UpstreamOptions.all + AccessOptions.all + AppOptions.all
+    /// All options, including those of the models, of the upstream, of access and of the gateway.
+    static func all(_ gateway: Gateway) -> [Option] {
+        own + ModelOption.all.map(\.option) + UpstreamOptions.all + AccessOptions.all + gateway.options
+    }
 
-    static var usage: String {
+    static func usage(_ gateway: Gateway) -> String {
         """
         usage: shim --model FILE… | --models-dir DIR [OPTION…]
                shim pull URL | hf:OWNER/REPOSITORY/FILE[@REVISION]     download a model
@@ -59,12 +61,13 @@ struct Options: Sendable {
 
         Serves language models through an OpenAI-compatible HTTP API: /v1/chat/completions, /v1/completions,
         /v1/responses, /v1/embeddings, /v1/models; with --upstream also /v1/images/generations. Further endpoints:
-        /tokenize, /detokenize, /apply-template, /metrics, /props, /health, /ready; for apps /chatgpt, /chatgpt-simple,
-        /api/suggest, and with --upstream /dalle and /vision. A chat page is at /. Without --model and --models-dir,
-        the downloaded models are served. A single --model is loaded at startup, several on first use. --mmproj, --draft and
-        --lora need exactly one --model; with --config each model has its own.
+        /tokenize, /detokenize, /apply-template, /metrics, /props, /health, /ready\(gateway.summary.isEmpty ? "" : ";")
+        \(gateway.summary). A chat page is at /.
 
-        \(all.help)
+        Without --model and --models-dir, the downloaded models are served. A single --model is loaded at startup, several
+        on first use. --mmproj, --draft and --lora need exactly one --model; with --config each model has its own.
+
+        \(all(gateway).help)
         """
     }
 
@@ -89,12 +92,14 @@ struct Options: Sendable {
     var refusesHostedTools: Bool
     var upstream: UpstreamOptions?
     var access: AccessOptions
-    var apps: AppOptions
+    var gateway: Gateway.Configured
 
     init(
-        _ arguments: Arguments, environment: [String: String] = ProcessInfo.processInfo.environment
+        _ arguments: Arguments, _ gateway: Gateway = .none,
+        environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws(UsageError) {
-        let file = try arguments.string("--config").map { path throws(UsageError) in try ConfigFile(path: path) }
+        let file = try arguments.string("--config").map { path throws(UsageError) in try ConfigFile(path: path, gateway)
+        }
         var arguments = arguments
         try file?.setDefaults(of: &arguments)
         (self.arguments, self.file) = (arguments, file)
@@ -122,7 +127,7 @@ struct Options: Sendable {
         refusesHostedTools = arguments.has("--refuse-hosted-tools")
         guardrail = try arguments.guardrail()
         upstream = try UpstreamOptions(arguments, environment: environment)
-        apps = try AppOptions(arguments, environment: environment)
-        access = try AccessOptions(arguments, host: host, hasAuthenticator: apps.configuration != nil)
+        self.gateway = try gateway.configure(arguments, environment)
+        access = try AccessOptions(arguments, host: host, hasAuthenticator: self.gateway.hasClients)
     }
 }

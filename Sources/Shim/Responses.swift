@@ -1,11 +1,11 @@
 import Foundation
-import HTTP
+package import HTTP
 import JSON
 import LocalLLM
 import Wire
 
 extension Response {
-    static func json(_ value: some Encodable, status: Int = 200) throws -> Self {
+    package static func json(_ value: some Encodable, status: Int = 200) throws -> Self {
         .init(status: status, headers: ["Content-Type": "application/json"], body: .bytes(try JSON.encode(value)))
     }
 }

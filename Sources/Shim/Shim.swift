@@ -8,14 +8,14 @@ import Wire
 
 let version = "0.1.0"
 
-/// The program `shim`: an OpenAI-compatible server for language models.
-@main
-enum Shim {
-    static func main() async {
+/// An OpenAI-compatible server for language models.
+package enum Shim {
+    /// Runs the program `shim` with the arguments of this process.
+    package static func main(_ gateway: Gateway) async {
         let words = Array(CommandLine.arguments.dropFirst())
         let command = words.first.flatMap { ModelCommand(rawValue: $0) }
         do {
-            if let command { try await command.run(words.dropFirst()) } else { try await run(words) }
+            if let command { try await command.run(words.dropFirst(), gateway) } else { try await run(words, gateway) }
             end(0)
         } catch let error as UsageError {
             complain("\(error)\nSee: shim \(command.map { "\($0) " } ?? "")--help")
@@ -26,14 +26,14 @@ enum Shim {
         }
     }
 
-    private static func run(_ words: [String]) async throws {
-        let arguments = try Arguments(words, options: Options.all)
+    private static func run(_ words: [String], _ gateway: Gateway) async throws {
+        let arguments = try Arguments(words, options: Options.all(gateway))
         if arguments.has("--help") {
-            say(Options.usage)
+            say(Options.usage(gateway))
         } else if arguments.has("--version") {
             say("shim \(version)")
         } else {
-            try await serve(Options(arguments))
+            try await serve(Options(arguments, gateway))
         }
     }
 
@@ -43,22 +43,22 @@ enum Shim {
         signal(SIGPIPE, SIG_IGN)
         isServing.withLock { $0 = true }
         let access = options.access
-        let signals = StopSignals(stopsOnHangup: options.apps.configuration == nil)
+        let signals = StopSignals(stopsOnHangup: !options.gateway.hasClients)
         let models = try ModelStore(options)
         let upstream = try options.upstream.map { try Upstream($0, timeLimit: options.requestTimeout) }
         for warning in options.upstream?.warnings ?? [] { complain("warning: \(warning)") }
-        let clients = try options.apps.configuration.map { try ClientAccess($0) }
+        let gateway = try options.gateway.start()
         let services = Services(
             models: models, requestTimeout: options.requestTimeout, upstream: upstream,
             guardrail: options.guardrail,
             imageFetcher: options.allowsImageURLs ? ImageFetcher() : nil,
             refusesHostedTools: options.refusesHostedTools, readsBareCalls: options.readsBareCalls,
             responses: try ResponseStore(file: options.stateFile))
-        for warning in access.warnings + options.apps.warnings { complain("warning: \(warning)") }
-        let reloading = clients.map(options.apps.reloading)
+        for warning in access.warnings + options.gateway.warnings { complain("warning: \(warning)") }
+        let hangup = gateway.hangup.map { HangupSignal($0) }
         let log = RequestLog(form: isatty(STDERR_FILENO) == 1 ? .text : .json)
         let door = FrontDoor(
-            keys: access.keys, authenticator: clients, routes: { clients?.routes ?? .all }, origins: access.origins,
+            keys: access.keys, authenticator: gateway.authenticator, routes: gateway.routes, origins: access.origins,
             logsPrompts: access.logsPrompts,
             limiter: access.rateLimit.map { RateLimiter(perMinute: $0) }, seesImages: services.seesImages,
             next: { try await runHandler($0, services) })
@@ -106,7 +106,7 @@ enum Shim {
         }
         complain("stopping; signal again to stop at once")
         await server.stop(within: access.drain)
-        withExtendedLifetime((signals, reloading)) {}
+        withExtendedLifetime((signals, hangup)) {}
     }
 
     /// Flushes the output and ends the process.
@@ -118,7 +118,7 @@ enum Shim {
 
     static func say(_ text: String) { write(text + "\n", to: .output) }
 
-    static func complain(_ text: String) { write("shim: \(text)\n", to: .error) }
+    package static func complain(_ text: String) { write("shim: \(text)\n", to: .error) }
 
     /// Whether lines go to `LogWriter`, which never blocks but may drop them.
     private static let isServing = Mutex(false)

@@ -3,6 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import AppGateway
 @testable import Bench
 @testable import Chat
 @testable import Shim
@@ -47,7 +48,7 @@ struct OptionsPageTests {
         return """
             ## shim
 
-            \(table(Options.all))
+            \(table(Options.all(.apps)))
 
             ## chat
 

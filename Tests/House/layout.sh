@@ -14,7 +14,7 @@ imports() {
     find Sources -name '*.swift' -type f | sort | xargs awk '
         /^ *(@[a-z_A-Z]+ +|public +|package +|internal +)*import +/ {
             split(FILENAME, path, "/")
-            user = path[2] == "Kernels" ? path[2] "/" path[3] : path[2]
+            user = path[2] == "Kernels" || path[3] == "Program" ? path[2] "/" path[3] : path[2]
             name = $NF
             sub(/\..*/, "", name)
             if (!seen[user, name]++) print user, name

@@ -1,4 +1,5 @@
 import Foundation
+@testable import AppGateway
 @testable import HTTP
 import JSON
 import LocalLLM

@@ -7,6 +7,7 @@ import Synchronization
 import Wire
 import Tokenizer
 
+@testable import AppGateway
 @testable import LocalLLM
 @testable import Shim
 

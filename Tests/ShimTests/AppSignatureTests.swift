@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 import Wire
 
+@testable import AppGateway
 @testable import Shim
 
 /// Requests that are signed: the app's and the partner's.

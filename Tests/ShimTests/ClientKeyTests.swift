@@ -6,6 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import AppGateway
 @testable import Shim
 
 /// The autocomplete SDK's keys and tokens, how they stand beside API keys, and the file that names them all.

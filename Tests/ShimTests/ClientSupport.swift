@@ -4,6 +4,7 @@ import Synchronization
 import TestSupport
 import Wire
 
+@testable import AppGateway
 @testable import Shim
 
 /// A clock that tests set.

@@ -21,7 +21,7 @@ import Testing
         try Data(json.utf8).write(to: URL(fileURLWithPath: path))
         let words = ["--config", path] + line.split(separator: " ").map(String.init)
         return try Options(
-            Arguments(words, options: Options.all), environment: ["XDG_DATA_HOME": "/nowhere"])
+            Arguments(words, options: Options.all(.none)), environment: ["XDG_DATA_HOME": "/nowhere"])
     }
 
     private func error(_ json: String) -> String? {
@@ -153,7 +153,7 @@ import Testing
         let json =
             #"{"port": 9000, "cache_type": "q8_0", "models": [{"file": "a.gguf", "context": 48, "pinned": true}]}"#
         _ = try options(json)
-        let text = try checkConfiguration(path, environment: [:])
+        let text = try checkConfiguration(path, .none, environment: [:])
         let lines = text.split(separator: "\n").map { $0.split(separator: #/ {2,}/#).map(String.init) }
         for row in [
             ["port", "9000", "port"], ["host", "127.0.0.1", "default"], ["context", "48", "models[0].context"],
@@ -162,7 +162,7 @@ import Testing
         ] { #expect(lines.contains { $0.filter { !$0.isEmpty } == row }, "\(row)\n\(text)") }
         #expect(lines.contains { $0.first?.trimmingCharacters(in: .whitespaces) == "model a" }, "\(text)")
         try Data("no model".utf8).write(to: directory.url.appendingPathComponent("a.gguf"))
-        #expect(throws: InvalidConfiguration.self) { try checkConfiguration(path, environment: [:]) }
+        #expect(throws: InvalidConfiguration.self) { try checkConfiguration(path, .none, environment: [:]) }
     }
 
     @Test func `two models are served with their own settings`() async throws {

@@ -3,6 +3,7 @@ import Foundation
 import HTTP
 import TestSupport
 
+@testable import AppGateway
 @testable import Shim
 
 /// Keys as a file would give them.

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 import Wire
 
+@testable import AppGateway
 @testable import Shim
 
 /// Images that a model of this server looks at, in every form in which they come.

@@ -9,7 +9,7 @@ import Testing
 @Suite struct OptionsTests {
     private func options(_ line: String) throws(UsageError) -> Options {
         try Options(
-            Arguments(line.split(separator: " ").map(String.init), options: Options.all),
+            Arguments(line.split(separator: " ").map(String.init), options: Options.all(.none)),
             environment: ["XDG_DATA_HOME": "/nowhere"])
     }
 
@@ -45,7 +45,7 @@ import Testing
         #expect(
             try options("--model m --alias a --alias *").models.aliases
                 == [.init(name: "a", model: "m"), .init(name: "*", model: "m")])
-        let help = Options.usage.split(separator: "\n").filter { $0.contains("any name") }
+        let help = Options.usage(.none).split(separator: "\n").filter { $0.contains("any name") }
         #expect(help.count == 1 && help[0].contains("'*'"))
     }
 
@@ -77,11 +77,11 @@ import Testing
         try FileManager.default.createDirectory(at: models, withIntermediateDirectories: true)
         let environment = ["XDG_DATA_HOME": data.url.path]
         let none = #expect(throws: UsageError.self) {
-            try Options(Arguments([], options: Options.all), environment: environment)
+            try Options(Arguments([], options: Options.all(.none)), environment: environment)
         }
         #expect(none?.description.contains("shim pull") == true)
         try Data().write(to: models.appendingPathComponent("m.gguf"))
-        let options = try Options(Arguments([], options: Options.all), environment: environment)
+        let options = try Options(Arguments([], options: Options.all(.none)), environment: environment)
         #expect(options.models.directory?.path == models.path)
         let home = ModelFolder.standard(["HOME": "/home/someone", "XDG_DATA_HOME": "not/absolute"])
         #expect(home.path == "/home/someone/.local/share/localllm/models")

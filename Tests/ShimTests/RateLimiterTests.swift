@@ -3,6 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import AppGateway
 @testable import Shim
 
 @Suite(.timeLimit(.minutes(2))) struct RateLimiterTests {

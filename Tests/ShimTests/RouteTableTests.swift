@@ -7,6 +7,7 @@ import TestSupport
 import Foundation
 import CommandLineParsing
 
+@testable import AppGateway
 @testable import Shim
 
 @Suite struct RouteTableTests {

@@ -5,6 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import AppGateway
 @testable import Shim
 
 @Suite(.timeLimit(.minutes(5))) struct SuggestTests {

@@ -1,9 +1,9 @@
 import HTTP
-import LocalLLM
+package import LocalLLM
 import Wire
 
 /// An event while a request is answered.
-enum AnswerProgress<Form: Sendable>: Sendable {
+package enum AnswerProgress<Form: Sendable>: Sendable {
     /// The model is loaded and the prompt read; the number of choices is known.
     case begun(Form, choices: Int)
     case delta(ChoiceDelta)
@@ -11,14 +11,18 @@ enum AnswerProgress<Form: Sendable>: Sendable {
     case ping
 }
 
-typealias ProgressStream<Form: Sendable> = AsyncThrowingStream<AnswerProgress<Form>, any Error>
+package typealias ProgressStream<Form: Sendable> = AsyncThrowingStream<AnswerProgress<Form>, any Error>
 
 /// An answer that has begun, and the form it is written in.
-struct Answer<Form: Sendable>: Sendable {
+package struct Answer<Form: Sendable>: Sendable {
     /// Keeps the model loaded until the last event; `nil` if the upstream answers.
     let lease: ModelLease?
     let form: Form
     let conversation: Conversation
+
+    package init(lease: ModelLease?, form: Form, conversation: Conversation) {
+        (self.lease, self.form, self.conversation) = (lease, form, conversation)
+    }
 }
 
 /// Streams the deltas of all choices, with pings until the first delta, also while the model loads. During prefill, the
@@ -30,7 +34,7 @@ struct Answer<Form: Sendable>: Sendable {
 /// - Parameters:
 ///   - promptField: Field to name in the error if the prompt is too long.
 ///   - prepare: Leases the model, tokenizes the prompt and starts the generations.
-func answers<Form>(
+package func answers<Form>(
     to context: RequestContext, _ services: Services, promptField: String,
     prepare: @escaping @Sendable () async throws -> Answer<Form>
 ) -> ProgressStream<Form> {
@@ -107,7 +111,7 @@ private func read(
 /// Waits for all choices of a request and sums their deltas, by index.
 ///
 /// - Throws: The error of the stream; `CancellationError` if a choice is incomplete.
-func collect<Form>(_ events: ProgressStream<Form>) async throws -> (form: Form, choices: [ChoiceDelta]) {
+package func collect<Form>(_ events: ProgressStream<Form>) async throws -> (form: Form, choices: [ChoiceDelta]) {
     var (form, whole): (Form?, [ChoiceDelta]) = (nil, [])
     for try await event in events {
         switch event {
@@ -131,7 +135,7 @@ extension [ChoiceDelta.Finish] {
 }
 
 /// Runs `body` with a deadline; throws a 504 when it is over.
-func within<Result: Sendable>(
+package func within<Result: Sendable>(
     _ limit: Duration, _ body: @escaping @Sendable () async throws -> Result
 ) async throws -> Result {
     try await withThrowingTaskGroup(of: Result.self) { group in

@@ -5,10 +5,10 @@ import LocalLLM
 /// `shim config check FILE`: what a server with this configuration file would serve, without loading any weights.
 ///
 /// - Throws: `InvalidConfiguration` with all that a server would refuse.
-func checkConfiguration(_ file: String, environment: [String: String]) throws -> String {
+func checkConfiguration(_ file: String, _ gateway: Gateway, environment: [String: String]) throws -> String {
     do {
         let options = try Options(
-            Arguments(["--config", file], options: Options.all), environment: environment)
+            Arguments(["--config", file], options: Options.all(gateway)), gateway, environment: environment)
         let store = try ModelStore(options)
         var text = table(options.rows)
         for model in store.models { text += "\n\n" + table(try options.rows(of: model.file)) }
@@ -28,7 +28,7 @@ struct InvalidConfiguration: Error, CustomStringConvertible {
 extension Options {
     /// The options of the server: name, value, where it comes from.
     fileprivate var rows: [[String]] {
-        ConfigFile.options.compactMap { option in
+        (file?.options ?? []).compactMap { option in
             let texts = arguments.strings(option.names.last!)
             guard !texts.isEmpty || option.default != nil else { return nil }
             let value = option.value == nil ? "true" : texts.joined(separator: ", ")

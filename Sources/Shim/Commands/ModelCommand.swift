@@ -57,7 +57,7 @@ enum ModelCommand: String {
         }
     }
 
-    func run(_ words: some Sequence<String>) async throws {
+    func run(_ words: some Sequence<String>, _ gateway: Gateway) async throws {
         let environment = ProcessInfo.processInfo.environment
         let words = Array(words)
         if self == .run, !["-h", "--help"].contains(words.first) {
@@ -77,7 +77,7 @@ enum ModelCommand: String {
             guard arguments.operands.count == 2, arguments.operands[0] == "check" else {
                 throw UsageError("expected: shim config check FILE")
             }
-            return Shim.say(try checkConfiguration(arguments.operands[1], environment: environment))
+            return Shim.say(try checkConfiguration(arguments.operands[1], gateway, environment: environment))
         }
         let directory =
             arguments.string("--models-dir").map { URL(fileURLWithPath: $0) }

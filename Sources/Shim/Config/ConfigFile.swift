@@ -15,22 +15,21 @@ struct ConfigFile: Sendable {
     }
 
     /// Options that are keys of the file. The others concern one model, or the call of the program.
-    static let options: [Option] = {
-        let others = [ModelOption.imageEncoder, .draft, .adapters].map(\.option.key)
-        return Options.all.filter {
-            !(others + ["model", "alias", "config", "version", "help"]).contains($0.key)
-        }
-    }()
+    let options: [Option]
 
     /// Keys of an element of `models`.
     static let modelKeys = ["file", "aliases", "pinned", "sampling"] + ModelOption.all.map(\.key)
 
     private let members: [(name: String, node: ConfigNode)]
 
-    init(path: String) throws(UsageError) {
-        members = try ConfigNode(file: path).members(Self.options.map(\.key) + ["models"])
+    init(path: String, _ gateway: Gateway = .none) throws(UsageError) {
+        let others =
+            [ModelOption.imageEncoder, .draft, .adapters].map(\.option.key)
+            + ["model", "alias", "config", "version", "help"]
+        options = Options.all(gateway).filter { !others.contains($0.key) }
+        members = try ConfigNode(file: path).members(options.map(\.key) + ["models"])
         // Errors of values must not depend on whether the command line overrides them.
-        var arguments = try Arguments([String](), options: Self.options)
+        var arguments = try Arguments([String](), options: options)
         try setDefaults(of: &arguments)
     }
 
@@ -39,7 +38,7 @@ struct ConfigFile: Sendable {
 
     /// Gives options the file's values where the command line has none.
     func setDefaults(of arguments: inout Arguments) throws(UsageError) {
-        for option in Self.options {
+        for option in options {
             guard let node = members.first(where: { $0.name == option.key })?.node else { continue }
             guard let texts = try node.texts(of: option) else { continue }
             arguments.setDefault(option.names.last!, texts, from: "\(node.file): \(node.path)")

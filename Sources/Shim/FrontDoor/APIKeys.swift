@@ -1,10 +1,10 @@
-import CommandLineParsing
+package import CommandLineParsing
 import Foundation
 import HTTP
 import Wire
 
 /// API keys that clients must send, kept as SHA-256 digests: all of one length, and no key stays in memory.
-struct APIKeys: Sendable {
+package struct APIKeys: Sendable {
     private var digests: [[UInt8]] = []
 
     var isEmpty: Bool { digests.isEmpty }
@@ -22,7 +22,7 @@ struct APIKeys: Sendable {
     }
 
     /// Reads the keys of a file, at least one. `option` names the file's option in errors.
-    static func keys(in file: String, for option: String) throws(UsageError) -> [String] {
+    package static func keys(in file: String, for option: String) throws(UsageError) -> [String] {
         let text: String
         do { text = try String(contentsOfFile: file, encoding: .utf8) } catch {
             throw UsageError("\(option) \(file): \(error.localizedDescription)")
@@ -43,13 +43,13 @@ struct APIKeys: Sendable {
 
     /// Whether every user of the machine may read a file. Containers mount secrets with such modes, so this gives a
     /// warning, not an error.
-    static func isReadableByAll(_ file: String) -> Bool {
+    package static func isReadableByAll(_ file: String) -> Bool {
         var status = stat()
         return stat(file, &status) == 0 && status.st_mode & S_IROTH != 0
     }
 
     /// The warning about such a file.
-    static func readableByAll(_ file: String) -> String {
+    package static func readableByAll(_ file: String) -> String {
         "\(file) is readable by every user of this machine; run chmod o-r"
     }
 
@@ -84,7 +84,7 @@ struct APIKeys: Sendable {
         return parts[1].trimmingCharacters(in: .whitespaces)
     }
 
-    static func canBeSent(_ key: String) -> Bool {
+    package static func canBeSent(_ key: String) -> Bool {
         !key.isEmpty && key.utf8.allSatisfy { (0x21...0x7e).contains($0) }
     }
 }

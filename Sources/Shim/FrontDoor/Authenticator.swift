@@ -1,8 +1,8 @@
-import HTTP
-import Wire
+package import HTTP
+package import Wire
 
 /// Authenticates requests by credentials of its own, besides the server's API keys.
-protocol Authenticator: Sendable {
+package protocol Authenticator: Sendable {
     /// Whether a request's credentials cover its body, so that they can be checked only once that has arrived.
     func coversBody(_ request: Request) -> Bool
 
@@ -17,19 +17,21 @@ protocol Authenticator: Sendable {
 
 /// Credentials that a route accepts. Which of an authenticator's credentials are `user` and `trusted` is its decision;
 /// it may declare more from `firstOwn` on, for routes of its own.
-struct Credentials: OptionSet, Sendable {
-    let rawValue: Int
+package struct Credentials: OptionSet, Sendable {
+    package let rawValue: Int
+
+    package init(rawValue: Int) { self.rawValue = rawValue }
 
     /// A key of `--api-key-file`.
-    static let apiKey = Self(rawValue: 1)
+    package static let apiKey = Self(rawValue: 1)
     /// What an authenticator gives to users of the API.
-    static let user = Self(rawValue: 2)
+    package static let user = Self(rawValue: 2)
     /// What an authenticator gives to those who may also see how the server is doing.
-    static let trusted = Self(rawValue: 4)
+    package static let trusted = Self(rawValue: 4)
 
-    static let firstOwn = 8
+    package static let firstOwn = 8
 
-    static let standard: Self = [.apiKey, .user, .trusted]
+    package static let standard: Self = [.apiKey, .user, .trusted]
     /// For routes that describe the server or use its tokenizer.
-    static let operators: Self = [.apiKey, .trusted]
+    package static let operators: Self = [.apiKey, .trusted]
 }

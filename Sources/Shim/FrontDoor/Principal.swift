@@ -1,13 +1,13 @@
 /// The authenticated sender of a request. Holds no secret, so it may be logged.
-struct Principal: Hashable, Sendable {
+package struct Principal: Hashable, Sendable {
     /// The kind of credential. An authenticator declares its own.
-    struct Kind: Hashable, Sendable {
+    package struct Kind: Hashable, Sendable {
         /// The name in the log and in state files.
-        let rawValue: String
+        package let rawValue: String
         /// Whether every copy of an app has the credential, unless it is the token of a session.
-        let isInEveryCopy: Bool
+        package let isInEveryCopy: Bool
 
-        init(_ name: String, isInEveryCopy: Bool = false) {
+        package init(_ name: String, isInEveryCopy: Bool = false) {
             rawValue = name
             self.isInEveryCopy = isInEveryCopy
         }
@@ -15,12 +15,16 @@ struct Principal: Hashable, Sendable {
         static let apiKey = Self("api_key")
     }
 
-    var kind: Kind
+    package var kind: Kind
     /// The configured id; for API keys their number.
-    var id: String
+    package var id: String
     /// Tells apart the tokens issued for one key; `nil` if the request carried the key itself.
-    var session: String?
+    package var session: String?
+
+    package init(kind: Kind, id: String, session: String? = nil) {
+        (self.kind, self.id, self.session) = (kind, id, session)
+    }
 
     /// Whether the credential is one that many devices have, such as the key of an app.
-    var isManyDevices: Bool { kind.isInEveryCopy && session == nil }
+    package var isManyDevices: Bool { kind.isInEveryCopy && session == nil }
 }

@@ -4,21 +4,21 @@ import Synchronization
 import Wire
 
 /// Limits requests per caller with token buckets.
-final class RateLimiter: Sendable {
+package final class RateLimiter: Sendable {
     /// The unit that is limited: a key's owner, or an address if there are no keys. A key that every copy of an app has
     /// is limited per address, so that no device can use up everyone's share.
-    struct Caller: Hashable, Sendable {
+    package struct Caller: Hashable, Sendable {
         let principal: Principal?
         let address: String?
 
-        init(_ principal: Principal?, at address: String) {
+        package init(_ principal: Principal?, at address: String) {
             self.principal = principal
             self.address = principal?.isManyDevices ?? true ? address : nil
         }
     }
 
     /// A caller's quota after a request.
-    struct Standing: Sendable {
+    package struct Standing: Sendable {
         let limit: Int
         let remaining: Int
         /// Time until the bucket is full.
@@ -40,7 +40,7 @@ final class RateLimiter: Sendable {
     /// - Parameters:
     ///   - limit: Requests per minute, and the maximum burst.
     ///   - mostBuckets: Maximum number of callers. Beyond it, the fullest buckets are dropped first.
-    init(
+    package init(
         perMinute limit: Int, mostBuckets: Int = 10_000,
         now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
     ) {
@@ -52,14 +52,14 @@ final class RateLimiter: Sendable {
     var bucketCount: Int { buckets.withLock { $0.count } }
 
     /// - Returns: Time until the caller may send a request; `nil`: now.
-    func wait(for caller: Caller) -> Duration? {
+    package func wait(for caller: Caller) -> Duration? {
         let now = now()
         let tokens = buckets.withLock { $0[caller].map { filled($0, now) } } ?? Double(limit)
         return tokens >= 1 ? nil : time(for: 1 - tokens)
     }
 
     /// - Parameter cost: Tokens to take, at most 1.
-    func take(_ caller: Caller, cost: Double = 1) -> Standing {
+    package func take(_ caller: Caller, cost: Double = 1) -> Standing {
         let now = now()
         return buckets.withLock { buckets in
             if buckets[caller] == nil, buckets.count >= mostBuckets { makeRoom(in: &buckets, now) }

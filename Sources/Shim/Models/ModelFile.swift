@@ -2,10 +2,10 @@ import Foundation
 import LocalLLM
 
 /// A model on disk: a file, the first part of a split file, or a folder.
-struct ModelFile: Sendable {
+package struct ModelFile: Sendable {
     let url: URL
     /// The id in responses: the first alias, or else the file name without extension and part number.
-    let id: String
+    package let id: String
     /// Other names that clients may send. `general.name` of the file is not among them.
     private let otherNames: [String]
     /// The file's metadata, or why it cannot be read.

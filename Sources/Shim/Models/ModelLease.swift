@@ -1,10 +1,10 @@
 /// The right to use a loaded model, which stays in memory until the lease is released.
 ///
 /// Keep it until the last piece of the answer is sent, with `withExtendedLifetime` if nothing else refers to it.
-final class ModelLease: Sendable {
+package final class ModelLease: Sendable {
     /// The model's id in responses.
     let id: String
-    let model: any LanguageModel
+    package let model: any LanguageModel
     /// Scales of adapters for a request that sets none, since it named an adapter as its model; `nil`: the model's own.
     let adapterScales: [Int: Double]?
     private let end: @Sendable () -> Void

@@ -8,7 +8,7 @@ import Wire
 /// The first request for a model loads it; requests that arrive meanwhile wait. Models load one at a time, so that the
 /// memory of one is known before the next is checked. If a model does not fit, idle ones are unloaded, the longest idle
 /// first.
-final class ModelStore: Sendable {
+package final class ModelStore: Sendable {
     /// Side effects, which tests replace.
     struct Tools: Sendable {
         var load:
@@ -37,7 +37,7 @@ final class ModelStore: Sendable {
         rescan()
     }
 
-    var models: [ServedModel] { state.withLock { $0.models } }
+    package var models: [ServedModel] { state.withLock { $0.models } }
 
     /// The model of a server with exactly one, which is loaded at startup; `nil` with a models folder, where others may
     /// appear.
@@ -88,7 +88,7 @@ final class ModelStore: Sendable {
     var seesImages: Bool { catalog.seesImages }
 
     /// Whether the model with this name, or without a name the only one, has an image encoder.
-    func seesImages(_ name: String?) -> Bool {
+    package func seesImages(_ name: String?) -> Bool {
         guard let model = name.map({ try? model(named: $0) }) ?? implied else { return catalog.seesImages }
         return catalog.settings(of: model.file.url).configuration.imageEncoder != nil
     }
@@ -109,7 +109,7 @@ final class ModelStore: Sendable {
             code: "model_not_found")
     }
 
-    func has(_ name: String) -> Bool { (try? model(named: name)) != nil }
+    package func has(_ name: String) -> Bool { (try? model(named: name)) != nil }
 
     private func find(_ name: String) -> ServedModel? {
         let models = models

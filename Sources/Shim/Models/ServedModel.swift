@@ -3,7 +3,7 @@ import Synchronization
 import Wire
 
 /// A model of this server: its file, its engine while loaded, its leases and the requests that wait for it.
-final class ServedModel: Sendable {
+package final class ServedModel: Sendable {
     private typealias Waiter = CheckedContinuation<any LanguageModel, any Error>
 
     private enum Phase {
@@ -24,7 +24,7 @@ final class ServedModel: Sendable {
         var idling: Task<Void, any Error>?
     }
 
-    let file: ModelFile
+    package let file: ModelFile
     /// Whether the model stays in memory when it is idle, also if another needs the room.
     let isPinned: Bool
     private let state: Mutex<State>

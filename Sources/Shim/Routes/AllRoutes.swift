@@ -1,6 +1,6 @@
 extension RouteTable {
     /// The routes of the server itself. The handlers are in the other files of this folder.
-    static let server = RouteTable([
+    package static let server = RouteTable([
         Route("GET", "/health", access: .everyone, handler: showHealth),
         Route("GET", "/ready", access: .everyone, handler: showReadiness),
         Route("GET", "/props", access: .clients(.operators), handler: showProps),

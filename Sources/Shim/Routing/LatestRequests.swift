@@ -3,9 +3,9 @@ import Synchronization
 import Wire
 
 /// Cancels a user's previous request when the next one arrives, for routes where only the latest answer matters.
-final class LatestRequests: Sendable {
+package final class LatestRequests: Sendable {
     /// One person in one app, as far as the request tells.
-    struct User: Hashable, Sendable {
+    package struct User: Hashable, Sendable {
         let principal: Principal?
         let app: String?
         /// Where nothing else tells one device from another: the name is whatever a client says.
@@ -13,7 +13,7 @@ final class LatestRequests: Sendable {
         let name: String
 
         /// - Parameter name: The app's name for the user; `nil`: users are told apart by network.
-        init(_ context: RequestContext, name: String?) {
+        package init(_ context: RequestContext, name: String?) {
             let request = context.request
             principal = context.principal
             app = request.headers["X-App-Identifier"]
@@ -32,7 +32,7 @@ final class LatestRequests: Sendable {
     /// Runs `body` after cancelling the user's previous call.
     ///
     /// - Throws: `APIError` with code `superseded` if the user's next request cancels this one.
-    func run<Result: Sendable>(
+    package func run<Result: Sendable>(
         for user: User, _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
         let work = Task(operation: body)

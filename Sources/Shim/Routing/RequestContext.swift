@@ -1,13 +1,13 @@
-import HTTP
+package import HTTP
 import Synchronization
 
 /// A request with its route, client and trace, as handlers get it.
-struct RequestContext: Sendable {
-    let request: Request
+package struct RequestContext: Sendable {
+    package let request: Request
     let match: RouteTable.Match
     /// The authenticated client; `nil` where no key is required.
-    var principal: Principal?
-    let trace: RequestTrace
+    package var principal: Principal?
+    package let trace: RequestTrace
 
     init(_ request: Request, routes: RouteTable, principal: Principal? = nil) {
         self.request = request
@@ -36,17 +36,17 @@ struct RequestContext: Sendable {
 ///
 /// One object per request, from its first byte to the end of its response: a streamed response outlives its handler.
 @dynamicMemberLookup
-final class RequestTrace: Sendable {
-    struct Fields: Sendable, Equatable {
+package final class RequestTrace: Sendable {
+    package struct Fields: Sendable, Equatable {
         var principal: Principal?
         /// `Request.network`.
-        var client: String?
+        package var client: String?
         /// The header `X-App-Identifier`, by which an app names itself.
-        var app: String?
+        package var app: String?
         /// Id of the model that answers.
-        var model: String?
+        package var model: String?
         /// The engine that answers; `nil` for routes without generation.
-        var engine: AnsweredBy?
+        package var engine: AnsweredBy?
         /// Why the request was forwarded to the upstream.
         var passedOver: UpstreamOptions.Occasion?
         var promptTokens: Int?
@@ -54,7 +54,7 @@ final class RequestTrace: Sendable {
         /// Hosted tools and items of a responses request that the model does not see, for the log.
         var leftOut: String?
         /// Code of the error in the response.
-        var code: String?
+        package var code: String?
         /// Cause of the error, for the log only.
         var error: String?
         /// Keywords of the request's schemas that are not enforced, for the log and the header `x-warning`.
@@ -68,7 +68,7 @@ final class RequestTrace: Sendable {
 
     var fields: Fields { state.withLock { $0 } }
 
-    subscript<Value: Sendable>(dynamicMember path: WritableKeyPath<Fields, Value>) -> Value {
+    package subscript<Value: Sendable>(dynamicMember path: WritableKeyPath<Fields, Value>) -> Value {
         get { state.withLock { $0[keyPath: path] } }
         set { state.withLock { $0[keyPath: path] = newValue } }
     }
@@ -85,7 +85,7 @@ final class RequestTrace: Sendable {
         }
     }
 
-    func addPromptTokens(_ count: Int) { state.withLock { $0.promptTokens = ($0.promptTokens ?? 0) + count } }
+    package func addPromptTokens(_ count: Int) { state.withLock { $0.promptTokens = ($0.promptTokens ?? 0) + count } }
 
     func addCompletionTokens(_ count: Int) {
         state.withLock { $0.completionTokens = ($0.completionTokens ?? 0) + count }
@@ -93,6 +93,6 @@ final class RequestTrace: Sendable {
 }
 
 /// The engine that answers a generation request, as in the header `x-engine`, the log and the metrics.
-enum AnsweredBy: String, Sendable, Encodable {
+package enum AnsweredBy: String, Sendable, Encodable {
     case local, upstream
 }

@@ -1,12 +1,12 @@
-import HTTP
+package import HTTP
 import LocalLLM
 
 /// One row of the route table: method, paths, access, limits and handler.
-struct Route: Sendable {
-    typealias Handler = @Sendable (RequestContext, Services) async throws -> Response
+package struct Route: Sendable {
+    package typealias Handler = @Sendable (RequestContext, Services) async throws -> Response
 
     /// Who may use a route of a server that requires keys.
-    enum Access: Sendable, Equatable {
+    package enum Access: Sendable, Equatable {
         /// Everyone, including a browser that follows a link from another site.
         case everyone
         /// Clients with one of these credentials.
@@ -30,12 +30,12 @@ struct Route: Sendable {
 
     let method: String
     /// The first one names the route in the metrics; the others are other servers' paths for the same route.
-    let paths: [PathPattern]
+    package let paths: [PathPattern]
     let access: Access
     let limits: Limits
     let handler: Handler
 
-    init(
+    package init(
         _ method: String, _ path: PathPattern, _ otherPaths: PathPattern..., access: Access = .clients(.standard),
         bodyBytes: Int = 8 << 20, takesImages: Bool = false, handler: @escaping Handler
     ) {
@@ -51,7 +51,7 @@ struct Route: Sendable {
 
 /// A path with named placeholders: `{id}` matches one segment, `{id*}` at the end the rest, slashes included. A
 /// placeholder matches at least one byte.
-struct PathPattern: Sendable, ExpressibleByStringLiteral {
+package struct PathPattern: Sendable, ExpressibleByStringLiteral {
     private enum Part: Sendable {
         case literal([UInt8])
         case segment(name: String)
@@ -62,7 +62,7 @@ struct PathPattern: Sendable, ExpressibleByStringLiteral {
     /// The parts in order. Slashes are in the literals.
     private let parts: [Part]
 
-    init(stringLiteral text: String) {
+    package init(stringLiteral text: String) {
         self.text = text
         parts = text.split(separator: "{", omittingEmptySubsequences: false).enumerated().flatMap { index, piece in
             let piece = String(piece)
@@ -76,7 +76,7 @@ struct PathPattern: Sendable, ExpressibleByStringLiteral {
 
     /// The placeholders' values, or `nil` for a path that does not match. Paths compare as bytes: Swift's `==` would
     /// also match other spellings of a character.
-    func match(_ path: String) -> [String: String]? {
+    package func match(_ path: String) -> [String: String]? {
         var rest = Array(path.utf8)[...]
         var values: [String: String] = [:]
         for part in parts {

@@ -1,23 +1,23 @@
-import HTTP
+package import HTTP
 import LocalLLM
 import Wire
 
 /// The routes of a server. `FrontDoor` reads each route's access from it, `runHandler` its handler.
-struct RouteTable: Sendable {
+package struct RouteTable: Sendable {
     /// The result of looking up a request's method and path.
-    enum Match: Sendable {
+    package enum Match: Sendable {
         case route(Route, parameters: [String: String])
         /// The path has routes, but for other methods.
         case otherMethods([Route])
         case nothing
     }
 
-    let routes: [Route]
+    package let routes: [Route]
 
-    init(_ routes: [Route]) { self.routes = routes }
+    package init(_ routes: [Route]) { self.routes = routes }
 
     /// Finds a request's route. `HEAD` finds the route for `GET`; the HTTP server omits the body.
-    func match(_ request: Request) -> Match {
+    package func match(_ request: Request) -> Match {
         let method = request.method == "HEAD" ? "GET" : request.method
         var others: [Route] = []
         for route in routes {

@@ -1,12 +1,12 @@
 import Foundation
-import HTTP
+package import HTTP
 import LocalLLM
 import Providers
 import Synchronization
 import Wire
 
 /// The upstream API. Requests carry the server's own key, and of the client's request only the body.
-final class Upstream: Sendable {
+package final class Upstream: Sendable {
     /// Side effects, which tests replace.
     struct Tools: Sendable {
         var now: @Sendable () -> ContinuousClock.Instant = { .now }
@@ -71,7 +71,7 @@ final class Upstream: Sendable {
     }
 
     /// Forwards a body without `stream`. Checks that the answer is JSON with the endpoint's result field.
-    func whole(
+    package func whole(
         _ endpoint: UpstreamEndpoint, _ body: [UInt8], _ trace: RequestTrace, of request: Request? = nil
     ) async throws -> [UInt8] {
         let reply = try await send(endpoint, body, trace, of: request)
@@ -190,7 +190,7 @@ final class Upstream: Sendable {
 }
 
 /// The endpoints of an upstream.
-enum UpstreamEndpoint: Sendable {
+package enum UpstreamEndpoint: Sendable {
     case chat, completions, responses, messages, messageTokens, embeddings, images
 
     /// The APIs that have the endpoint.

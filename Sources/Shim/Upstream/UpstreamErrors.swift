@@ -1,10 +1,10 @@
 import Foundation
 import HTTP
-import Wire
+package import Wire
 
 extension APIError {
     /// An error of the upstream. Clients get a server error.
-    static func upstream(_ message: String, status: Int = 502, code: String = "upstream_error") -> Self {
+    package static func upstream(_ message: String, status: Int = 502, code: String = "upstream_error") -> Self {
         .init(status: status, kind: .server, message: message, code: code)
     }
 
@@ -22,7 +22,7 @@ extension APIError {
     }
 
     /// The request has an image, and neither it nor `--upstream-model` names a model of the upstream.
-    static let needsSeeingModel = APIError(
+    package static let needsSeeingModel = APIError(
         status: 400, kind: .invalidRequest,
         message: "No model of this server supports images. Name a model of the upstream API, "
             + "or start the server with --upstream-model NAME.", param: "model", code: "invalid_value")

@@ -1,3 +1,4 @@
+@testable import AppGateway
 import Foundation
 import HTTP
 @testable import LocalLLM

@@ -1,3 +1,5 @@
+import Shim
+
 extension Credentials {
     /// A signature with the token of an app's session.
     static let appSession = Self.user

@@ -1,5 +1,6 @@
 import HTTP
 import JSON
+import Shim
 import Wire
 
 extension Route {

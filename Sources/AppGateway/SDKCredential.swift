@@ -1,5 +1,6 @@
 import Foundation
 import HTTP
+import Shim
 
 /// The `Authorization` of the autocomplete SDK, or of the server of an app that uses it.
 enum SDKCredential: Equatable {

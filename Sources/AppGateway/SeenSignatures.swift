@@ -1,3 +1,5 @@
+import Shim
+
 /// Signatures of one key that could still be replayed, by the second in their timestamp.
 struct SeenSignatures {
     /// Maximum difference between the client's clock and ours, in seconds.

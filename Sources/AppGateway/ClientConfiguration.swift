@@ -1,6 +1,7 @@
 import CommandLineParsing
 import Foundation
 import JSON
+import Shim
 import Wire
 
 /// The file of `--auth-config`: clients that sign their requests or send tokens.

@@ -1,5 +1,17 @@
 import CommandLineParsing
 import Foundation
+package import Shim
+
+extension Gateway {
+    /// The protocols of the chat app and of the autocomplete SDK.
+    package static let apps = Gateway(
+        options: AppOptions.all,
+        summary: "for apps /chatgpt, /chatgpt-simple, /api/suggest, and with --upstream /dalle and /vision"
+    ) { arguments, environment throws(UsageError) in
+        let options = try AppOptions(arguments, environment: environment)
+        return Configured(hasClients: options.configuration != nil, warnings: options.warnings, start: options.start)
+    }
+}
 
 /// The command-line option of the app protocols.
 struct AppOptions: Sendable {
@@ -34,15 +46,19 @@ struct AppOptions: Sendable {
         ]
     }
 
-    /// On each SIGHUP reads the file again. An invalid file leaves the clients as they are.
-    func reloading(_ clients: ClientAccess) -> HangupSignal {
-        HangupSignal { [file] in
-            do {
-                clients.reload(try ClientConfiguration(file: file, environment: ProcessInfo.processInfo.environment))
-                Shim.complain("reloaded \(file)")
-            } catch {
-                Shim.complain("\(error)\nThe previous clients stay in effect.")
-            }
+    @Sendable func start() throws -> Gateway.Running {
+        guard let configuration else { return .init(authenticator: nil, routes: { .all }, hangup: nil) }
+        let clients = try ClientAccess(configuration)
+        return .init(authenticator: clients, routes: { clients.routes }, hangup: { reload(clients) })
+    }
+
+    /// Reads the file again. An invalid file leaves the clients as they are.
+    private func reload(_ clients: ClientAccess) {
+        do {
+            clients.reload(try ClientConfiguration(file: file, environment: ProcessInfo.processInfo.environment))
+            Shim.complain("reloaded \(file)")
+        } catch {
+            Shim.complain("\(error)\nThe previous clients stay in effect.")
         }
     }
 }

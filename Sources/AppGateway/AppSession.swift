@@ -1,3 +1,4 @@
+import Shim
 import Wire
 
 /// A short-lived key with which one device of an app signs its requests.

@@ -1,3 +1,4 @@
+import Shim
 import Wire
 
 /// A token of the autocomplete SDK: `at_v1_EXPIRES_ISSUED_NAME_CODE`, times in seconds since 1970.

@@ -1,6 +1,7 @@
 import HTTP
 import JSON
 import LocalLLM
+import Shim
 import Tokenizer
 import Wire
 

@@ -1,5 +1,6 @@
 import HTTP
 import JSON
+import Shim
 import Wire
 
 /// `POST /vision`: answers a question about an image, for the chat app.
@@ -19,7 +20,7 @@ import Wire
         return try await replyToApp([message], model: body.model, context, services)
     }
     let upstream = try services.upstream(for: "Images")
-    guard let model = body.model.flatMap({ services.models.has($0) ? nil : $0 }) ?? upstream.options.model else {
+    guard let model = body.model.flatMap({ services.models.has($0) ? nil : $0 }) ?? upstream.model else {
         throw APIError.needsSeeingModel
     }
     let message = RequestMessage(role: "user", content: .parts([part, image]))

@@ -1,3 +1,4 @@
+import Shim
 import Wire
 
 /// Sessions, and the signatures that could be replayed. A state file keeps both across restarts.

@@ -1,5 +1,6 @@
 import Foundation
 import JSON
+import Shim
 import Wire
 
 extension ClientConfiguration {

@@ -1,5 +1,6 @@
 import HTTP
 import JSON
+import Shim
 import Wire
 
 /// `POST /auth_token`: opens a session for an app that signed the request with its auth key.

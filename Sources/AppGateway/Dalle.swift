@@ -1,5 +1,6 @@
 import HTTP
 import JSON
+import Shim
 import Wire
 
 /// `POST /dalle`: generates one image for the chat app and returns its URL.

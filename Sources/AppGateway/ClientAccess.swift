@@ -1,5 +1,6 @@
 import Foundation
 import HTTP
+import Shim
 import Synchronization
 import Wire
 

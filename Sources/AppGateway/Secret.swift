@@ -1,4 +1,5 @@
 import Foundation
+import Shim
 import Wire
 
 /// A reference to a secret, which the configuration file itself does not hold: `{"env": NAME}` or `{"file": PATH}`.
