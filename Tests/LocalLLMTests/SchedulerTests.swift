@@ -49,6 +49,23 @@ import Testing
         #expect(scheduler.nextStep(rows: 4) == [Entry(id: 3, tokens: 1..<3, outputs: 1)])
     }
 
+    @Test mutating func `hundreds of drafted tokens do not delay other answers`() {
+        scheduler.add(1, promptTokens: 2)
+        _ = scheduler.nextStep(rows: 512)
+        scheduler.extend(1, drafted: 400)
+        #expect(scheduler.nextStep(rows: 512) == [Entry(id: 1, tokens: 2..<403, outputs: 401, isAnswer: true)])
+        scheduler.add(2, promptTokens: 2)
+        _ = scheduler.nextStep(rows: 512)
+        let rows = Scheduler.draftedRows
+        scheduler.extend(1, remembered: 2, drafted: 400)
+        scheduler.extend(2)
+        #expect(scheduler.nextStep(rows: 512).map(\.tokens.count) == [1 + rows, 1])
+        // Answers with drafts share the rows.
+        scheduler.extend(1, remembered: 3, drafted: 400)
+        scheduler.extend(2, remembered: 2, drafted: 400)
+        #expect(scheduler.nextStep(rows: 512).map(\.tokens.count) == [1 + rows / 2, 1 + rows / 2])
+    }
+
     @Test func `answers of a client with many take turns beside another client, and only then`() {
         var scheduler = Scheduler(concurrency: 64, capacity: 100_000, stateBytes: Self.pages)
         let many = Array(1...20)

@@ -48,6 +48,9 @@ struct Scheduler {
     /// Maximum answers of one client in a step while other clients have running sequences: rows lengthen the step,
     /// which delays the others.
     static let clientRows = 8
+    /// Maximum drafted rows of all answers in a step while several sequences are running. A constraint may force hundreds of
+    /// tokens at once, whose rows would delay the others.
+    static let draftedRows = 32
     /// Maximum bytes of sequence states. A single sequence always runs.
     var capacity: Int
     /// Bytes of the state of a sequence of so many tokens.
@@ -188,9 +191,11 @@ struct Scheduler {
         }
         let answers = answersOfNextStep(resting: resting)
         budget += answers.count
+        let drafting = answers.count { running[$0].drafted > 0 }
+        let most = running.count > 1 ? 1 + Self.draftedRows / max(1, drafting) : .max
         for (place, index) in answers.enumerated() {
             // Drafted rows of one answer leave every other answer its row.
-            advance(index, by: max(1, budget - (answers.count - 1 - place)))
+            advance(index, by: min(most, max(1, budget - (answers.count - 1 - place))))
         }
         guard let oldest = prompts.first else { return entries }
         let others = prompts.dropFirst().reduce(0) { $0 + left($1) }
