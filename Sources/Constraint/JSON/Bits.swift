@@ -15,23 +15,13 @@ struct Bits: Hashable, Sendable {
 
     var isEmpty: Bool { words.isEmpty }
 
-    /// Whether an element below `end` is missing in `other`.
-    func hasElement(below end: Int = .max, notIn other: Bits) -> Bool {
-        for index in words.indices where index << 6 < end {
+    /// Whether an element of `range` is missing in `other`.
+    func hasElement(in range: Range<Int> = 0..<Int.max, notIn other: Bits) -> Bool {
+        for index in words.indices.dropFirst(range.lowerBound >> 6) where index << 6 < range.upperBound {
             var word = words[index]
             if index < other.words.count { word &= ~other.words[index] }
-            if end >> 6 == index { word &= ~(.max << UInt64(end & 63)) }
-            if word != 0 { return true }
-        }
-        return false
-    }
-
-    /// Whether an element from `start` on is missing in `other`.
-    func hasElement(from start: Int, notIn other: Bits) -> Bool {
-        for index in words.indices.dropFirst(max(0, start) >> 6) {
-            var word = words[index]
-            if index < other.words.count { word &= ~other.words[index] }
-            if index << 6 < start { word &= .max << UInt64(start & 63) }
+            if index << 6 < range.lowerBound { word &= .max << UInt64(range.lowerBound & 63) }
+            if range.upperBound >> 6 == index { word &= ~(.max << UInt64(range.upperBound & 63)) }
             if word != 0 { return true }
         }
         return false

@@ -44,7 +44,7 @@ struct ObjectFacts: ContainerFacts {
     /// Whether one of these names is absent and cannot come any more.
     private func lacks(_ names: Bits) -> Bool {
         if isClosing { return names.hasElement(notIn: state.seen) }
-        return inOrder && names.hasElement(below: Int(state.last) + 1, notIn: state.seen)
+        return inOrder && names.hasElement(in: 0..<Int(state.last) + 1, notIn: state.seen)
     }
 
     /// Demands that all of these names are present.
@@ -87,7 +87,8 @@ struct ObjectFacts: ContainerFacts {
     /// Whether a later property may violate `properties`, `additionalProperties` or similar keywords.
     private func mayFailLater(_ rules: SchemaNode.Objects, _ own: Closure.Local) -> Bool {
         if rules.additional != nil || !rules.patterns.isEmpty || rules.names != nil { return true }
-        return !isClosing && own.declared.hasElement(from: inOrder ? Int(state.last) + 1 : 0, notIn: state.seen)
+        let first = inOrder ? Int(state.last) + 1 : 0
+        return !isClosing && own.declared.hasElement(in: first..<Int.max, notIn: state.seen)
     }
 }
 
