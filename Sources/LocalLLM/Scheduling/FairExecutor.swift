@@ -15,24 +15,19 @@ package final class FairExecutor: @unchecked Sendable {
         let executor: ClientExecutor
     }
 
-    private struct Client {
-        var waiting: [Work] = []
-        var running = 0
-    }
-
     private let name: String
     private let niceness: Int32
     private let threads: Int
     private let limit: Int
     private let returnsMemory: Bool
     private let condition = NSCondition()
-    private var clients: [String: Client] = [:]
-    /// Round-robin order: a client that got a thread moves to the end.
-    private var turns: [String] = []
+    /// Jobs that no thread has taken, and their number.
+    private var waiting = FairQueue<Work>()
+    private var waitingCount = 0
+    /// Jobs under way by client.
+    private var running: [String: Int] = [:]
     private var started = 0
     private var idle = 0
-    /// Jobs that no thread has taken.
-    private var waiting = 0
     /// Earliest next `malloc_trim`, which blocks allocations for some milliseconds.
     private var nextReturn = ContinuousClock.now
 
@@ -69,14 +64,10 @@ package final class FairExecutor: @unchecked Sendable {
     private func add(_ work: Work, of client: String) {
         condition.lock()
         defer { condition.unlock() }
-        if clients[client] == nil {
-            clients[client] = Client()
-            turns.append(client)
-        }
-        clients[client]?.waiting.append(work)
-        waiting += 1
+        waiting.append(work, of: client)
+        waitingCount += 1
         condition.signal()
-        if waiting > idle, started < threads {
+        if waitingCount > idle, started < threads {
             started += 1
             let thread = Thread { [self] in run() }
             thread.name = name
@@ -92,12 +83,9 @@ package final class FairExecutor: @unchecked Sendable {
             let (client, work) = next()
             work.job.runSynchronously(on: work.executor.asUnownedTaskExecutor())
             condition.lock()
-            clients[client]?.running -= 1
-            if clients[client]?.running == 0, clients[client]?.waiting.isEmpty == true {
-                clients[client] = nil
-                turns.removeAll { $0 == client }
-            }
-            let isTime = returnsMemory && clients.isEmpty && .now >= nextReturn
+            running[client, default: 1] -= 1
+            if running[client] == 0 { running[client] = nil }
+            let isTime = returnsMemory && running.isEmpty && waiting.isEmpty && .now >= nextReturn
             if isTime { nextReturn = .now + .seconds(2) }
             condition.unlock()
             if isTime { malloc_trim(0) }
@@ -109,21 +97,14 @@ package final class FairExecutor: @unchecked Sendable {
         condition.lock()
         defer { condition.unlock() }
         while true {
-            if let index = turns.firstIndex(where: { mayRun($0) }) {
-                let client = turns.remove(at: index)
-                turns.append(client)
-                let work = clients[client]!.waiting.removeFirst()
-                clients[client]!.running += 1
-                waiting -= 1
+            if let (client, work) = waiting.next(where: { running[$0, default: 0] < limit }) {
+                running[client, default: 0] += 1
+                waitingCount -= 1
                 return (client, work)
             }
             idle += 1
             condition.wait()
             idle -= 1
         }
-    }
-
-    private func mayRun(_ client: String) -> Bool {
-        clients[client].map { !$0.waiting.isEmpty && $0.running < limit } ?? false
     }
 }
