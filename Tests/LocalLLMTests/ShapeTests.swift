@@ -124,7 +124,7 @@ import Testing
         shape.tools = Self.tools
         for several in [true, false] {
             shape.allowsSeveralCalls = several
-            let auto = try #require(try shape.shape(after: "", beginning: "", compile: Self.compile))
+            let auto = try #require(try shape.shape(after: "", beginning: "", compile: Self.compile).shape)
             let graph = try ConstraintGraph(auto, vocabulary: Self.vocabulary)
             #expect(try graph.matcher().isComplete(), "an answer may have no call")
             var lengths = 0
@@ -140,7 +140,7 @@ import Testing
         for name in [nil, "clock"] {
             shape.tools = Self.tools.filter { name == nil || $0.name == name }
             let beginning = dialect.callBeginning(name: name, after: "")
-            let rest = try #require(try shape.shape(after: "", beginning: beginning, compile: Self.compile))
+            let rest = try #require(try shape.shape(after: "", beginning: beginning, compile: Self.compile).shape)
             let graph = try ConstraintGraph(rest, vocabulary: Self.vocabulary)
             for _ in 0..<1 {
                 guard let text = try walk(graph, from: "", dialect, &random) else { continue }
@@ -158,7 +158,7 @@ import Testing
         var shape = AnswerShape(dialect)
         shape.content = try Self.compile(.regex("[0-9]{2}"))
         func accepts(_ text: String, after prompt: String) throws -> Bool {
-            let made = try #require(try shape.shape(after: prompt, beginning: "", compile: Self.compile))
+            let made = try #require(try shape.shape(after: prompt, beginning: "", compile: Self.compile).shape)
             var matcher = try ConstraintGraph(made, vocabulary: Self.vocabulary).matcher()
             return try matcher.accept(bytes: Array(text.utf8)) == text.utf8.count && matcher.isComplete()
         }
@@ -185,7 +185,8 @@ import Testing
         var shape = AnswerShape(dialect)
         shape.content = try Self.compile(.regex("[0-9]{2}"))
         func accepts(_ text: String) throws -> Bool {
-            let made = try #require(try shape.shape(after: "<|start|>assistant", beginning: "", compile: Self.compile))
+            let made = try #require(
+                try shape.shape(after: "<|start|>assistant", beginning: "", compile: Self.compile).shape)
             var matcher = try ConstraintGraph(made, vocabulary: Self.vocabulary).matcher()
             return try matcher.accept(bytes: Array(text.utf8)) == text.utf8.count && matcher.isComplete()
         }
@@ -234,7 +235,7 @@ import Testing
         let names = (0..<200).map { "mcp__server__tool_\($0)" }
         let schema = TemplateValue.object(["type": .string("object"), "properties": .object([:])])
         shape.tools = names.map { CallableTool(name: $0, parameters: schema) }
-        let parts = try #require(try shape.shape(after: "", beginning: "", compile: Self.compile))
+        let parts = try #require(try shape.shape(after: "", beginning: "", compile: Self.compile).shape)
         let graph = try ConstraintGraph(parts, vocabulary: Self.vocabulary)
         for name in [names[0], names[17], names[199]] {
             let text = Array(shape.dialect.callBeginning(name: name, after: "").utf8)
@@ -260,8 +261,9 @@ import Testing
             shape.dialect, tools: shape.tools.map { DeclaredTool(name: $0.name, parameters: .init($0.parameters)) },
             after: "")
         let beginning = shape.dialect.callBeginning(name: "f", after: "")
-        let form = try #require(try shape.shape(after: "", beginning: beginning, compile: Self.compile))
-        #expect(shape.unenforced.contains { $0.tool == "f" && $0.reason.contains("$ref") })
+        let made = try shape.shape(after: "", beginning: beginning, compile: Self.compile)
+        let form = try #require(made.shape)
+        #expect(made.unenforced.contains { $0.tool == "f" && $0.reason.contains("$ref") })
         let graph = try ConstraintGraph(form, vocabulary: Self.vocabulary)
         var (random, names) = (SeededGenerator(seed: 8), Set<String>())
         for _ in 0..<40 {

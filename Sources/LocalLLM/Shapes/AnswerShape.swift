@@ -53,25 +53,28 @@ package struct AnswerShape {
     /// Empty: no tool may be called.
     package var tools: [CallableTool] = []
     package var allowsSeveralCalls = true
-    /// What the last shape does not enforce of the tools' schemas.
-    package private(set) var unenforced: [ToolSchemaError] = []
 
     package init(_ dialect: Dialect) { self.dialect = dialect }
 
     /// - Parameters:
     ///   - prompt: The text before the answer, without `beginning`.
     ///   - beginning: Start of a call with which the answer has to begin; empty: the model decides.
-    /// - Returns: `nil` if nothing is constrained.
+    /// - Returns: The shape, `nil` if nothing is constrained, and what it does not enforce of the tools' schemas.
     /// - Throws: `ToolSchemaError`, or the errors of `compile`.
-    package mutating func shape(
+    package func shape(
         after prompt: String, beginning: String, compile: @escaping Compile
-    ) throws -> ConstraintGraph.Shape? {
+    ) throws -> (shape: ConstraintGraph.Shape?, unenforced: [ToolSchemaError]) {
         var calls: CallShape?
         if let syntax = dialect.callSyntax, !tools.isEmpty {
             calls = try CallShape(
                 syntax, tools, allowsSeveral: allowsSeveralCalls, hasFreeHeader: dialect.isHarmony, compile)
         }
-        unenforced = calls?.unenforced ?? []
+        return (shape(calls, after: prompt, beginning), calls?.unenforced ?? [])
+    }
+
+    private func shape(
+        _ calls: CallShape?, after prompt: String, _ beginning: String
+    ) -> ConstraintGraph.Shape? {
         if let calls, !beginning.isEmpty {
             let text = beginning.dropFirst(dialect.isHarmony ? 0 : dialect.closing(after: prompt).count)
             return calls.rest(after: String(text))

@@ -26,10 +26,10 @@ extension ConversationModel {
             answer.allowsSeveralCalls = tools.allowsSeveralCalls
         }
         do {
-            let shape = try answer.shape(after: prompt.text, beginning: prompt.beginning) {
+            let (shape, unenforced) = try answer.shape(after: prompt.text, beginning: prompt.beginning) {
                 try constraint($0, in: markup)
             }
-            for error in answer.unenforced { warn("\(tools.fields[error.tool] ?? "tools"): \(error.reason)") }
+            for error in unenforced { warn("\(tools.fields[error.tool] ?? "tools"): \(error.reason)") }
             return try shape.map {
                 var constraint = GenerationConstraint(try constraint($0, in: markup))
                 constraint.name = format?.name ?? "tools"
