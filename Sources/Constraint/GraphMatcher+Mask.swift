@@ -96,26 +96,27 @@ extension GraphMatcher {
     public func firstCrossing(of bytes: [UInt8]) throws(ConstraintError) -> Int {
         var after = self
         guard try after.accept(bytes: bytes) == bytes.count else { return 0 }
+        var visits = Self.maximumCrossingVisits
         for (offset, node) in graph.vocabulary.crossings(of: bytes) {
-            if try after.allowsToken(below: node) { return offset }
+            if try after.allowsToken(below: node, &visits) { return offset }
         }
         return bytes.count
     }
 
-    /// Maximum trie nodes that a search for an allowed token visits; a search that reaches it assumes one.
+    /// Maximum trie nodes that are visited for a forced text; a search that reaches it assumes an allowed token.
     private static let maximumCrossingVisits = 2_000
 
     /// Whether some token below a trie node is allowed, given that the text up to the node was accepted.
-    private func allowsToken(below root: Int) throws(ConstraintError) -> Bool {
+    private func allowsToken(below root: Int, _ visits: inout Int) throws(ConstraintError) -> Bool {
         let trie = graph.vocabulary.trie
         let (depth, end) = (Int(trie.nodes[root].depth), Int(trie.nodes[root].next))
-        var (path, index, visits) = ([self], root + 1, 0)
+        var (path, index) = ([self], root + 1)
         while index < end {
             let node = trie.nodes[index]
             path.removeLast(path.count - (Int(node.depth) - depth))
             var next = path[path.count - 1]
-            visits += 1
-            guard visits <= Self.maximumCrossingVisits else { return true }
+            visits -= 1
+            guard visits >= 0 else { return true }
             guard try next.accept(bytes: [node.byte]) == 1 else {
                 index = Int(node.next)
                 continue
