@@ -19,10 +19,19 @@ public struct ConstraintError: Error, Sendable, Equatable, CustomStringConvertib
     init(_ kind: Kind, _ path: String, _ message: String) {
         self.kind = kind
         self.path = path
-        self.message = message
+        self.message = Self.cut(message)
+    }
+
+    /// Longer names and messages are cut: they quote patterns and rules, which may have megabytes.
+    private static let longest = 400
+
+    /// Leaves out the middle of a long text.
+    private static func cut(_ text: String) -> String {
+        guard text.utf8.count > longest else { return text }
+        return "\(text.prefix(longest / 2))…\(text.suffix(longest / 2))"
     }
 
     public var description: String {
-        path.isEmpty ? "\(kind.rawValue): \(message)" : "\(kind.rawValue): \(path): \(message)"
+        path.isEmpty ? "\(kind.rawValue): \(message)" : "\(kind.rawValue): \(Self.cut(path)): \(message)"
     }
 }

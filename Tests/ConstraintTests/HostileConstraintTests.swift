@@ -148,6 +148,14 @@ import Testing
         #expect(try !matcher.isComplete())
     }
 
+    @Test func `errors quote the beginning and the end of a long pattern`() throws {
+        let error = #expect(throws: ConstraintError.self) {
+            try Constraint.compile(
+                .lark("start: /" + String(repeating: "b", count: 100_000) + "(/"), vocabulary: TestVocabulary.vocabulary)
+        }
+        #expect(error?.message.utf8.count ?? 0 < 500)
+    }
+
     /// Each took quadratic time: together 12 seconds.
     @Test(.timeLimit(.minutes(1))) func `chains of rules and long expressions are read in linear time`() throws {
         let count = 60_000
