@@ -73,7 +73,7 @@ public final class Constraint: Sendable {
     private let blueprint: Blueprint
     private let runtime: Mutex<Runtime>
     private let start: MachineState
-    /// What `bytes` says, counted in the vocabulary's total as well.
+    /// What `bytes` says, counted in the vocabulary's memory as well.
     private let counted = Atomic<Int>(0)
 
     /// The source from which machines are created; immutable.
@@ -98,7 +98,7 @@ public final class Constraint: Sendable {
         func bytes(_ vocabulary: TokenVocabulary) -> Int { machine.bytes + masks.count * (vocabulary.count / 8 + 200) }
     }
 
-    /// Bytes of all constraints of a vocabulary from which on the larger ones begin anew.
+    /// Bytes of all constraints with the same `ConstraintMemory` from which on the larger ones begin anew.
     static let maximumBytes = 256 << 20
     /// Bytes that each constraint may have then.
     static let fairBytes = maximumBytes / 32
@@ -150,12 +150,12 @@ public final class Constraint: Sendable {
         runtime.withLock { count($0) }
     }
 
-    deinit { vocabulary.constraintBytes.subtract(counted.load(ordering: .relaxed), ordering: .relaxed) }
+    deinit { vocabulary.memory.bytes.subtract(counted.load(ordering: .relaxed), ordering: .relaxed) }
 
     private func count(_ runtime: borrowing Runtime) {
         let bytes = runtime.bytes(vocabulary)
         let before = counted.exchange(bytes, ordering: .relaxed)
-        if bytes != before { vocabulary.constraintBytes.add(bytes - before, ordering: .relaxed) }
+        if bytes != before { vocabulary.memory.bytes.add(bytes - before, ordering: .relaxed) }
     }
 
     private static func makeRuntime(_ blueprint: Blueprint, epoch: Int) -> Runtime {
@@ -203,7 +203,7 @@ public final class Constraint: Sendable {
             guard !runtime.refused.contains(text) else { return nil }
             defer { count(runtime) }
             let isLarge = bytes > max(Self.fairBytes, 2 * runtime.baseline)
-            if isLarge, vocabulary.constraintBytes.load(ordering: .relaxed) > Self.maximumBytes { replace(&runtime) }
+            if isLarge, vocabulary.memory.bytes.load(ordering: .relaxed) > Self.maximumBytes { replace(&runtime) }
             for _ in 0..<2 {
                 if place.epoch == runtime.epoch, !runtime.machine.isExhausted {
                     var state = place.state

@@ -169,7 +169,7 @@ import Testing
         }
         let alone = try read()
         #expect(alone > Constraint.fairBytes)
-        vocabulary.constraintBytes.add(Constraint.maximumBytes, ordering: .relaxed)
+        vocabulary.memory.bytes.add(Constraint.maximumBytes, ordering: .relaxed)
         var matcher = constraint.matcher()
         #expect(try matcher.accept(bytes: Array("aa".utf8)) == 2)
         #expect(constraint.bytes < Constraint.fairBytes)

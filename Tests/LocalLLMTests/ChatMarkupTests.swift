@@ -1,9 +1,9 @@
-import Constraint
 import Dialects
 import Template
 import TestSupport
 import Testing
 
+@testable import Constraint
 @testable import LocalLLM
 
 @Suite struct ChatMarkupTests {
@@ -77,6 +77,7 @@ import Testing
         let first = try store.constraint(.regex("a+"), tokenizer, markers: [])
         let other = try store.constraint(.regex("a+"), tokenizer, markers: [1])
         #expect(first.vocabulary !== other.vocabulary)
+        #expect(first.vocabulary.memory === other.vocabulary.memory, "their memory is limited together")
         #expect(try store.constraint(.regex("a+"), tokenizer, markers: []) === first)
         for marker in Int32(2)..<12 { _ = store.vocabulary(of: tokenizer, markers: [marker]) }
         // Evicted, but still in use.

@@ -44,6 +44,8 @@ final class ConstraintStore: Sendable {
 
     private let contents = Mutex(Contents())
     private let own: Set<Int32>
+    /// Of all its vocabularies together.
+    private let memory = ConstraintMemory()
 
     /// - Parameter own: Control tokens of the model's own markup, whose vocabulary is never evicted.
     init(own: Set<Int32>) { self.own = own }
@@ -80,7 +82,7 @@ final class ConstraintStore: Sendable {
                 contents.vocabularies.append(known)
                 return known.vocabulary
             }
-            let new = TokenVocabulary(tokenizer, spoken: markers)
+            let new = TokenVocabulary(tokenizer, spoken: markers, memory: memory)
             contents.add(new, markers, sparing: own)
             return new
         }
