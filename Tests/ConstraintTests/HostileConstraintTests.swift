@@ -156,6 +156,18 @@ import Testing
         #expect(error?.message.utf8.count ?? 0 < 500)
     }
 
+    /// Each place below a key was found by reading the whole key again: 100 GB in all.
+    @Test(.timeLimit(.minutes(1))) func `a long key with many places below it is read a few times`() throws {
+        let key = String(repeating: "k", count: 2_000_000)
+        let inner = (0..<30_000).map { "\"n\($0)\":{}" }.joined(separator: ",")
+        let constraint = try Constraint.schema(#"{"properties":{"\#(key)":{"properties":{\#(inner)}}}}"#)
+        #expect(constraint.isSatisfiable)
+        let error = #expect(throws: ConstraintError.self) {
+            try Constraint.schema(#"{"properties":{"\#(key)":{"pattern":"("}}}"#)
+        }
+        #expect(error?.path.utf8.count ?? 0 < 1_000)
+    }
+
     /// Each took quadratic time: together 12 seconds.
     @Test(.timeLimit(.minutes(1))) func `chains of rules and long expressions are read in linear time`() throws {
         let count = 60_000

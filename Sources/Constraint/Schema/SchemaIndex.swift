@@ -1,17 +1,61 @@
 /// A JSON pointer into the document: keys, and indices as text.
+///
+/// A pointer shares its beginning with the one that it was appended to, and is hashed once: a key of megabytes costs no more
+/// for the thousands of places below it.
 struct Pointer: Hashable, Sendable {
-    var tokens: [[UInt8]] = []
+    private final class Step: Sendable {
+        let parent: Step?
+        let token: [UInt8]
+        let hash: Int
 
-    func appending(_ key: String) -> Pointer { Pointer(tokens: tokens + [Array(key.utf8)]) }
-    func appending(_ key: [UInt8]) -> Pointer { Pointer(tokens: tokens + [key]) }
+        init(_ parent: Step?, _ token: [UInt8]) {
+            (self.parent, self.token) = (parent, token)
+            var hasher = Hasher()
+            hasher.combine(parent?.hash)
+            hasher.combine(token)
+            hash = hasher.finalize()
+        }
+    }
+
+    /// The last key; `nil` for the document itself.
+    private var last: Step?
+
+    init() {}
+
+    private init(_ last: Step?) { self.last = last }
+
+    func appending(_ key: String) -> Pointer { appending(Array(key.utf8)) }
+    func appending(_ key: [UInt8]) -> Pointer { Pointer(Step(last, key)) }
     func appending(_ index: Int) -> Pointer { appending(String(index)) }
 
-    /// The pointer as a URI fragment: `#/properties/a~1b/not`.
-    var text: String {
-        tokens.reduce("#") { path, token in
-            let text = String(decoding: token, as: UTF8.self)
-            return path + "/" + String(text.flatMap { $0 == "~" ? "~0" : $0 == "/" ? "~1" : String($0) })
+    var isEmpty: Bool { last == nil }
+    /// The pointer without its last key, and that key.
+    var split: (parent: Pointer, token: [UInt8])? { last.map { (Pointer($0.parent), $0.token) } }
+
+    static func == (one: Self, other: Self) -> Bool {
+        var (a, b) = (one.last, other.last)
+        while a !== b {
+            guard let x = a, let y = b, x.hash == y.hash, x.token == y.token else { return false }
+            (a, b) = (x.parent, y.parent)
         }
+        return true
+    }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(last?.hash) }
+
+    /// Maximum bytes of a key in `text`.
+    private static let longestKey = 200
+
+    /// The pointer as a URI fragment, for messages: `#/properties/a~1b/not`. Long keys are cut.
+    var text: String {
+        var keys: [String] = []
+        var step = last
+        while let current = step {
+            let text = String(decoding: current.token.prefix(Self.longestKey), as: UTF8.self)
+            keys.append(String(text.flatMap { $0 == "~" ? "~0" : $0 == "/" ? "~1" : String($0) }))
+            step = current.parent
+        }
+        return (["#"] + keys.reversed()).joined(separator: "/")
     }
 }
 
@@ -50,13 +94,13 @@ struct SchemaIndex {
                 }
             } else {
                 base = URIReference.resolve(id, against: base)
-                if resources[base] == nil || pointer.tokens.isEmpty { resources[base] = pointer }
+                if resources[base] == nil || pointer.isEmpty { resources[base] = pointer }
                 if let fragment = parts.fragment, !fragment.isEmpty, draft.hasPlainAnchorsInID {
                     anchors[base, default: [:]][String(fragment)] = pointer
                 }
             }
         }
-        if pointer.tokens.isEmpty { rootBase = base }
+        if pointer.isEmpty { rootBase = base }
         if draft.hasAnchors {
             if case .string(let name)? = members["$anchor"] {
                 anchors[base, default: [:]][String(decoding: name, as: UTF8.self)] = pointer
@@ -94,31 +138,46 @@ struct SchemaIndex {
     func base(at pointer: Pointer) -> String {
         if bases.isEmpty { return rootBase }
         var pointer = pointer
-        while !pointer.tokens.isEmpty {
+        while let (parent, _) = pointer.split {
             if let base = bases[pointer] { return base }
-            pointer.tokens.removeLast()
+            pointer = parent
         }
         return rootBase
     }
 
-    func value(at pointer: Pointer) -> SchemaJSON? { Self.value(in: document, pointer.tokens[...]) }
+    /// Values by place: each is found from the one that contains it, so that the keys of its path are not compared again.
+    private final class Values {
+        var known: [Pointer: SchemaJSON] = [:]
+    }
+    private let values = Values()
 
-    private static func value(in value: SchemaJSON, _ tokens: ArraySlice<[UInt8]>) -> SchemaJSON? {
-        var value = value
-        for token in tokens {
-            switch value {
-            case .object(let members):
-                guard let next = members[token] else { return nil }
-                value = next
-            case .array(let items):
-                guard let index = Int(String(decoding: token, as: UTF8.self)), items.indices.contains(index) else {
-                    return nil
-                }
-                value = items[index]
-            default: return nil
-            }
+    func value(at pointer: Pointer) -> SchemaJSON? {
+        var (missing, at) = ([(pointer: Pointer, token: [UInt8])](), pointer)
+        var value = values.known[at]
+        while value == nil, let (parent, token) = at.split {
+            missing.append((at, token))
+            at = parent
+            value = values.known[at]
         }
-        return value
+        var current = value ?? document
+        for (pointer, token) in missing.reversed() {
+            guard let next = Self.member(of: current, token) else { return nil }
+            values.known[pointer] = next
+            current = next
+        }
+        return current
+    }
+
+    private static func member(of value: SchemaJSON, _ token: [UInt8]) -> SchemaJSON? {
+        switch value {
+        case .object(let members): return members[token]
+        case .array(let items):
+            guard let index = Int(String(decoding: token, as: UTF8.self)), items.indices.contains(index) else {
+                return nil
+            }
+            return items[index]
+        default: return nil
+        }
     }
 
     enum Target {
@@ -137,8 +196,10 @@ struct SchemaIndex {
             for part in fragment.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
                 guard let bytes = URIReference.decode(part) else { return nil }
                 pointer = pointer.appending(Self.unescape(bytes))
+                // At once, so that a pointer is never deeper than the document.
+                guard value(at: pointer) != nil else { return nil }
             }
-            return value(at: pointer) == nil ? nil : .place(pointer)
+            return .place(pointer)
         }
         guard let bytes = URIReference.decode(fragment) else { return nil }
         let name = String(decoding: bytes, as: UTF8.self)
