@@ -125,11 +125,11 @@ let libraries: [Target] = [
     .target(
         name: "KernelsPortable", dependencies: ["CMath", "KernelFormats"], path: "Sources/Kernels/Portable",
         swiftSettings: kernel),
-    .target(name: "Template", dependencies: ["JSON"], swiftSettings: common),
+    .target(name: "Template", dependencies: ["JSON", "Platform"], swiftSettings: common),
     .target(name: "Tokenizer", swiftSettings: common),
     .target(name: "Dialects", dependencies: ["JSON", "Template", "Tokenizer"], swiftSettings: common),
     .target(
-        name: "Constraint", dependencies: ["JSON", "Tokenizer"],
+        name: "Constraint", dependencies: ["JSON", "Platform", "Tokenizer"],
         swiftSettings: constraint),
     .target(
         name: "LocalLLM",

@@ -2,6 +2,7 @@ import CommandLineParsing
 import Constraint
 import Foundation
 import LocalLLM
+import Platform
 import Tokenizer
 
 /// Compiles constraints, checks texts against them, and measures the time of the masks.

@@ -104,18 +104,34 @@ public final class Constraint: Sendable {
     static let fairBytes = maximumBytes / 32
 
     private static let maximumRefused = 100
+    /// Units of work of a call apart from what the machine counts.
+    private static let unitsPerCall = 4
 
+    /// Ends if its task is cancelled, and after 10 s of processor time.
+    ///
     /// - Throws: `ConstraintError`, which names the keyword and its JSON path, or the place in the expression.
     public static func compile(_ source: Source, vocabulary: TokenVocabulary) throws(ConstraintError) -> Constraint {
+        guard let allowance = TimeAllowance.current else {
+            return try TimeAllowance().run { () throws(ConstraintError) in
+                try compile(source, vocabulary: vocabulary)
+            }
+        }
+        let result = Result { () throws(ConstraintError) in try make(source, vocabulary) }
+        // Whatever else the error says, the work was not finished.
+        if allowance.isOver { throw allowance.error }
+        return try result.get()
+    }
+
+    private static func make(_ source: Source, _ vocabulary: TokenVocabulary) throws(ConstraintError) -> Constraint {
         switch source {
         case .jsonSchema(let text, let style):
             let plan = try SchemaCompiler.compile(
                 Array(text.utf8)[...], dropsUnenforceable: style.dropsUnenforceable,
                 enforcesFormats: !style.anySpelling)
-            return Constraint(.json(plan, style.options), vocabulary)
+            return try Constraint(.json(plan, style.options), vocabulary)
         case .jsonObject(let style):
             let plan = try SchemaCompiler.compile(Array(#"{"type":"object"}"#.utf8)[...])
-            return Constraint(.json(plan, style.options), vocabulary)
+            return try Constraint(.json(plan, style.options), vocabulary)
         case .regex(let pattern):
             let terms = RegexTerms()
             let term: RegexTerms.ID
@@ -124,20 +140,21 @@ public final class Constraint: Sendable {
             } catch {
                 throw ConstraintError(.regex, "", error.message)
             }
-            return Constraint(.text(.pattern(term), terms), vocabulary)
+            return try Constraint(.text(.pattern(term), terms), vocabulary)
         case .choice(let texts):
             guard !texts.isEmpty else { throw ConstraintError(.choice, "", "at least one text is expected") }
-            return Constraint(.text(.members(StringSet(texts.map { Array($0.utf8) })), RegexTerms()), vocabulary)
-        case .grammar(let text): return Constraint(.grammar(try GBNFReader.read(text)), vocabulary)
+            return try Constraint(.text(.members(StringSet(texts.map { Array($0.utf8) })), RegexTerms()), vocabulary)
+        case .grammar(let text): return try Constraint(.grammar(try GBNFReader.read(text)), vocabulary)
         case .lark(let text, let notation):
-            return Constraint(.grammar(try LarkReader.read(text, in: notation)), vocabulary)
+            return try Constraint(.grammar(try LarkReader.read(text, in: notation)), vocabulary)
         }
     }
 
-    private init(_ blueprint: Blueprint, _ vocabulary: TokenVocabulary) {
+    private init(_ blueprint: Blueprint, _ vocabulary: TokenVocabulary) throws(ConstraintError) {
         self.blueprint = blueprint
         self.vocabulary = vocabulary
         let first = Self.makeRuntime(blueprint, epoch: 0)
+        if first.machine.work.isStopped { throw first.machine.work.error }
         start = first.start
         runtime = Mutex(first)
         isSatisfiable = runtime.withLock { runtime in
@@ -199,33 +216,37 @@ public final class Constraint: Sendable {
     func with<R>(
         _ place: inout Place, text: [UInt8], _ body: (inout Runtime, inout MachineState) -> R
     ) throws(ConstraintError) -> R {
-        let outcome: R? = runtime.withLock { runtime in
-            guard !runtime.refused.contains(text) else { return nil }
+        let outcome: Result<R, ConstraintError> = runtime.withLock { runtime in
+            let tooManyStates = ConstraintError(
+                .budget, "", "following the text takes more states than are granted")
+            guard !runtime.refused.contains(text) else { return .failure(tooManyStates) }
             defer { count(runtime) }
             let isLarge = bytes > max(Self.fairBytes, 2 * runtime.baseline)
             if isLarge, vocabulary.memory.bytes.load(ordering: .relaxed) > Self.maximumBytes { replace(&runtime) }
             for _ in 0..<2 {
                 if place.epoch == runtime.epoch, !runtime.machine.isExhausted {
+                    runtime.machine.work.begin()
+                    runtime.machine.work.spend(Self.unitsPerCall)
                     var state = place.state
                     let result = body(&runtime, &state)
                     if !runtime.machine.isExhausted {
                         place.state = state
-                        return result
+                        return .success(result)
                     }
+                    // The next one who needs the machine replaces it.
+                    if runtime.machine.work.isStopped { return .failure(runtime.machine.work.error) }
                 }
                 if runtime.machine.isExhausted { replace(&runtime) }
                 place = Place(state: runtime.start, epoch: runtime.epoch)
                 let read = runtime.read(text, &place.state, after: [])
                 runtime.baseline = max(runtime.baseline, runtime.bytes(vocabulary))
+                if runtime.machine.work.isStopped { return .failure(runtime.machine.work.error) }
                 guard read == text.count, !runtime.machine.isExhausted else { break }
             }
             if runtime.refused.count < Self.maximumRefused { runtime.refused.insert(text) }
-            return nil
+            return .failure(tooManyStates)
         }
-        guard let outcome else {
-            throw ConstraintError(.budget, "", "following the text takes more states than are granted")
-        }
-        return outcome
+        return try outcome.get()
     }
 
     private func replace(_ runtime: inout Runtime) {
@@ -308,6 +329,7 @@ extension Constraint.Runtime {
                 if machine.needsText { machine.text = text }
                 let walker = MaskWalker(machine, vocabulary, words, offset: text.count)
                 walker.fill(state)
+                machine.work.spend(walker.visited / 16)
                 isWorthKeeping = walker.visited > 300 || state.mode == .string
             case (.text(let machine), .text(let state)):
                 machine.fill(words, from: state, vocabulary)

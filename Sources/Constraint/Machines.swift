@@ -14,6 +14,15 @@ enum Machine: @unchecked Sendable {
         }
     }
 
+    /// Counts what it does.
+    var work: WorkMeter {
+        switch self {
+        case .json(let machine): machine.work
+        case .text(let machine): machine.work
+        case .grammar(let machine): machine.work
+        }
+    }
+
     /// Roughly what it holds of what it has worked out.
     var bytes: Int {
         switch self {
@@ -35,14 +44,16 @@ enum MachineState: Hashable, Sendable {
 final class TextMachine {
     private let live: LiveAutomaton
     private let terms: RegexTerms
-    private let budget = StateBudget()
+    private let budget: StateBudget
+    let work = WorkMeter()
 
     init(_ atom: StringAtom, _ terms: RegexTerms) {
-        self.terms = terms.copy()
+        self.terms = terms.copy(work)
+        budget = StateBudget(work)
         live = LiveAutomaton(StringAutomaton([atom], terms, budget))
     }
 
-    var isExhausted: Bool { budget.isExhausted || terms.isExhausted }
+    var isExhausted: Bool { budget.isExhausted || terms.isExhausted || work.isStopped }
     var bytes: Int { budget.bytes + terms.bytes }
     var isSatisfiable: Bool { live.isLive(StringAutomaton.start, terms, accepts: isComplete) }
 

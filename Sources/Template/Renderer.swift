@@ -1,4 +1,5 @@
 import Foundation
+import Platform
 
 /// Renders a template once: holds the scopes, the output so far, and the remaining limits.
 ///
@@ -27,7 +28,7 @@ final class Renderer {
     private var stepLimit: Int
     /// The step of the next check of the clock and the task.
     private var nextReview = Renderer.stepsOfReview
-    private let started = Renderer.processorSeconds()
+    private let started = ThreadTime.seconds
     private var written = 0
     private var namespaces: [Namespace] = []
     private var capturedScopes: [Scope] = []
@@ -136,15 +137,9 @@ extension Renderer {
     private func review() throws(TemplateError) {
         nextReview = steps + Renderer.stepsOfReview
         if Task.isCancelled { throw fail("rendering was cancelled", .limit) }
-        guard Renderer.processorSeconds() - started <= limits.seconds else {
+        guard ThreadTime.seconds - started <= limits.seconds else {
             throw fail("the template does not finish within \(limits.seconds) seconds", .limit)
         }
-    }
-
-    private static func processorSeconds() -> Double {
-        var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return Double(time.tv_sec) + Double(time.tv_nsec) * 1e-9
     }
 
     func write(_ text: String) throws(TemplateError) {

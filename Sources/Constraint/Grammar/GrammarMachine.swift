@@ -20,7 +20,10 @@ final class GrammarMachine {
     private var stateIDs: [[Int32]: Int32] = [:]
     private var table = TransitionTable()
     private(set) var start: Int32 = 0
-    private(set) var isExhausted = false
+    private var isFull = false
+    /// Whether it has too many states, or has to end: later answers are not exact.
+    var isExhausted: Bool { isFull || work.isStopped }
+    let work = WorkMeter()
 
     static let maximumStates = 40_000
     static let maximumStacks = 400_000
@@ -28,13 +31,13 @@ final class GrammarMachine {
     static let maximumWays = 2_000
     /// Stacks that may be gone through in all.
     private static let maximumWork = 10_000_000
-    private var work = maximumWork
+    private var workLeft = maximumWork
 
-    var bytes: Int { terms.bytes + stacks.count * 48 + states.count * 1200 + (Self.maximumWork - work) * 8 }
+    var bytes: Int { terms.bytes + stacks.count * 48 + states.count * 1200 + (Self.maximumWork - workLeft) * 8 }
 
     init(_ grammar: Grammar) {
         self.grammar = grammar
-        terms = grammar.terms.copy()
+        terms = grammar.terms.copy(work)
         var (found, isComplete) = (Set<Int32>(), false)
         for item in grammar.alternatives[grammar.root] { expand(stack(item, -1), &found, &isComplete) }
         start = state(found, isComplete)
@@ -58,7 +61,7 @@ final class GrammarMachine {
 
     private func number(_ stack: Stack) -> Int32 {
         if let id = stackIDs[stack] { return id }
-        if stacks.count >= Self.maximumStacks { isExhausted = true }
+        if stacks.count >= Self.maximumStacks { isFull = true }
         stacks.append(stack)
         stackIDs[stack] = Int32(stacks.count - 1)
         return Int32(stacks.count - 1)
@@ -66,7 +69,7 @@ final class GrammarMachine {
 
     private func state(_ found: Set<Int32>, _ isComplete: Bool) -> Int32 {
         guard !isExhausted, states.count < Self.maximumStates else {
-            isExhausted = true
+            isFull = true
             return -1
         }
         // -1 marks completeness as part of the state's key.
@@ -84,9 +87,10 @@ final class GrammarMachine {
     private func expand(_ stack: Int32, _ found: inout Set<Int32>, _ isComplete: inout Bool) {
         var (pending, seen) = ([stack], Set([stack]))
         while let id = pending.popLast() {
-            work -= 1
-            if work < 0 || found.count > Self.maximumWays || seen.count > 4 * Self.maximumWays || isExhausted {
-                isExhausted = true
+            work.spend()
+            workLeft -= 1
+            if workLeft < 0 || found.count > Self.maximumWays || seen.count > 4 * Self.maximumWays || isExhausted {
+                isFull = true
                 return
             }
             let top = stacks[Int(id)]
@@ -137,7 +141,7 @@ final class GrammarMachine {
             default: continue
             }
         }
-        if terms.isExhausted { isExhausted = true }
+        if terms.isExhausted { isFull = true }
         let next = self.state(found, isComplete)
         table[state, byte] = next
         return next

@@ -30,6 +30,7 @@ final class Closure {
     private(set) var nameIndex: [[UInt8]: Int] = [:]
     /// Atoms of `patternProperties`.
     private(set) var patterns: [Int] = []
+    private(set) var patternIndex: [Int: Int] = [:]
     /// Schemas of `propertyNames`, with the index in `locals` of their owner.
     private(set) var nameSchemas: [(local: Int, node: SchemaNode.ID)] = []
     /// Largest number of properties, and of items, that makes a difference.
@@ -90,7 +91,8 @@ final class Closure {
                 (name: name($0.name), required: bits($0.required))
             }
             for case .dependent(let text, _) in local.applicators { name(text) }
-            for pattern in schema.objects.patterns where !patterns.contains(pattern.atom) {
+            for pattern in schema.objects.patterns where patternIndex[pattern.atom] == nil {
+                patternIndex[pattern.atom] = patterns.count
                 patterns.append(pattern.atom)
             }
             if let node = schema.objects.names { nameSchemas.append((index, node)) }

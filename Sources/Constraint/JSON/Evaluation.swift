@@ -20,6 +20,8 @@ struct Evaluation {
     mutating func value(_ local: Int, _ positive: Bool, _ machine: JSONMachine, _ facts: some Facts) -> ID {
         let key = 2 * local + (positive ? 1 : 0)
         if memo[key] >= 0 { return memo[key] }
+        machine.work.spend(machine.plan.nodes[Int(closure.locals[local].node)].weight)
+        if machine.work.isStopped { return Requirements.yes }
         var parts = [facts.leaf(local, positive, machine, &self)]
         let decided = positive ? Requirements.no : Requirements.yes
         if parts[0] != decided {
@@ -85,39 +87,52 @@ struct Evaluation {
     mutating func evaluated(
         _ local: Int, _ positive: Bool, _ machine: JSONMachine, _ facts: some Facts, _ evaluates: (Int, Bool) -> ID
     ) -> ID {
+        var known: [Int: ID] = [:]
+        return evaluated(local, positive, machine, facts, evaluates, &known)
+    }
+
+    /// - Parameter known: Results by schema: many may apply the same one, also indirectly.
+    private mutating func evaluated(
+        _ local: Int, _ positive: Bool, _ machine: JSONMachine, _ facts: some Facts, _ evaluates: (Int, Bool) -> ID,
+        _ known: inout [Int: ID]
+    ) -> ID {
+        if let id = known[local] { return id }
         var ways: [ID] = []
         for applicator in closure.locals[local].applicators {
             switch applicator {
             case .all(let list), .any(let list), .one(let list):
                 for child in list {
-                    ways.append(way(child, nil, positive, machine, facts, evaluates))
+                    ways.append(way(child, nil, positive, machine, facts, evaluates, &known))
                 }
             case .not: break
             case .conditional(let condition, let then, let otherwise):
-                ways.append(way(condition, nil, positive, machine, facts, evaluates))
-                if let then { ways.append(way(then, (condition, true), positive, machine, facts, evaluates)) }
+                ways.append(way(condition, nil, positive, machine, facts, evaluates, &known))
+                if let then { ways.append(way(then, (condition, true), positive, machine, facts, evaluates, &known)) }
                 if let otherwise {
-                    ways.append(way(otherwise, (condition, false), positive, machine, facts, evaluates))
+                    ways.append(way(otherwise, (condition, false), positive, machine, facts, evaluates, &known))
                 }
             case .dependent(let name, let child):
                 switch facts.presence(of: name, closure) {
-                case .present: ways.append(way(child, nil, positive, machine, facts, evaluates))
+                case .present: ways.append(way(child, nil, positive, machine, facts, evaluates, &known))
                 case .open: ways.append(Requirements.yes)
                 case .absent: break
                 }
             }
         }
-        return positive ? machine.requirements.any(ways) : machine.requirements.all(ways)
+        let result = positive ? machine.requirements.any(ways) : machine.requirements.all(ways)
+        known[local] = result
+        return result
     }
 
     private mutating func way(
         _ child: Int, _ condition: (local: Int, holds: Bool)?, _ positive: Bool, _ machine: JSONMachine,
-        _ facts: some Facts, _ evaluates: (Int, Bool) -> ID
+        _ facts: some Facts, _ evaluates: (Int, Bool) -> ID, _ known: inout [Int: ID]
     ) -> ID {
+        machine.work.spend()
         var parts = [value(child, positive, machine, facts)]
         if let condition { parts.append(value(condition.local, condition.holds == positive, machine, facts)) }
         let own = evaluates(child, positive)
-        let inner = evaluated(child, positive, machine, facts, evaluates)
+        let inner = evaluated(child, positive, machine, facts, evaluates, &known)
         parts.append(positive ? machine.requirements.any([own, inner]) : machine.requirements.all([own, inner]))
         return positive ? machine.requirements.all(parts) : machine.requirements.any(parts)
     }

@@ -83,6 +83,7 @@ extension JSONMachine {
     func array(_ state: ArrayState) -> Int32 {
         if let id = arrayIDs[state] { return id }
         if arrays.count >= Self.maximumEntries { isFull = true }
+        work.spend(4 + state.items.count / 8)
         arrays.append(state)
         arrayInfo.append(ArrayInfo())
         arrayIDs[state] = Int32(arrays.count - 1)
@@ -145,8 +146,11 @@ extension JSONMachine {
         let closure = positions[Int(arrays[Int(frame.state)].position)].closure
         var item: Int32 = -1
         if closure.isUnique {
+            work.spend(max(0, end - Int(frame.itemStart)) / 8)
             if end < 0 || frame.itemStart < 0 || Int(frame.itemStart) > end || end > text.count {
                 state.isUnsure = true
+            } else if work.isStopped {
+                return nil
             } else if let value = try? JSONReader.read(text[Int(frame.itemStart)..<end]) {
                 item = self.item(value.canonical)
             }

@@ -96,6 +96,7 @@ extension JSONMachine {
     func object(_ state: ObjectState) -> Int32 {
         if let id = objectIDs[state] { return id }
         if objects.count >= Self.maximumEntries { isFull = true }
+        work.spend(4 + state.seen.words.count / 8)
         let id = Int32(objects.count)
         objectBytes += state.seen.words.count * 8
         objects.append(state)
@@ -134,7 +135,7 @@ extension JSONMachine {
             var nodes: [SchemaNode.ID] = []
             if let own = local.properties[outcome.name] { nodes.append(own) }
             for pattern in rules.patterns {
-                if let index = closure.patterns.firstIndex(of: pattern.atom), outcome.patterns.contains(index) {
+                if let index = closure.patternIndex[pattern.atom], outcome.patterns.contains(index) {
                     nodes.append(pattern.schema)
                 }
             }

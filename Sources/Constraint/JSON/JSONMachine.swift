@@ -9,9 +9,10 @@
 final class JSONMachine {
     let plan: SchemaPlan
     let terms: RegexTerms
-    let budget = StateBudget()
+    let work = WorkMeter()
+    let budget: StateBudget
     let options: JSONOptions
-    let requirements = Requirements()
+    let requirements: Requirements
 
     private(set) var closures: [Closure] = []
     private var closureIDs: [[SchemaNode.ID]: Int32] = [:]
@@ -47,7 +48,7 @@ final class JSONMachine {
     var text: [UInt8] = []
     let needsText: Bool
     /// Whether the tables exceed the budget: later answers are not exact.
-    var isExhausted: Bool { isFull || budget.isExhausted || terms.isExhausted }
+    var isExhausted: Bool { isFull || budget.isExhausted || terms.isExhausted || work.isStopped }
     var isFull = false
     static let maximumEntries = 400_000
 
@@ -65,7 +66,9 @@ final class JSONMachine {
 
     init(_ plan: SchemaPlan, _ options: JSONOptions) {
         self.plan = plan
-        terms = plan.terms.copy()
+        terms = plan.terms.copy(work)
+        budget = StateBudget(work)
+        requirements = Requirements(work)
         self.options = options
         needsText = plan.nodes.contains { $0.arrays.isUnique }
         frames = [Frame(parent: -1, child: -1, isArray: false, state: -1)]
@@ -93,6 +96,7 @@ final class JSONMachine {
     func frame(_ frame: Frame) -> Int32 {
         if let id = frameIDs[frame] { return id }
         if frames.count >= Self.maximumEntries { isFull = true }
+        work.spend(4)
         frames.append(frame)
         let isUnique = frame.isArray && positions[Int(arrays[Int(frame.state)].position)].closure.isUnique
         needTexts.append(isUnique || needTexts[Int(frame.parent)])
@@ -125,6 +129,7 @@ final class JSONMachine {
     func closure(_ nodes: [SchemaNode.ID]) -> Closure {
         if let id = closureIDs[nodes] { return closures[Int(id)] }
         let closure = Closure(id: Int32(closures.count), nodes, plan)
+        work.spend(closure.locals.count + closure.names.count)
         closureIDs[nodes] = closure.id
         closures.append(closure)
         return closure
@@ -133,6 +138,7 @@ final class JSONMachine {
     func position(_ slots: [SchemaNode.ID], _ requirement: Requirements.ID) -> Position {
         let key = PositionKey(slots: slots, requirement: requirement)
         if let id = positionIDs[key] { return positions[Int(id)] }
+        work.spend(16)
         let position = Position(
             id: Int32(positions.count), slots: slots, requirement: requirement, closure: closure(slots))
         positionIDs[key] = position.id

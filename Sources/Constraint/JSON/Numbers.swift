@@ -88,8 +88,8 @@ extension JSONMachine {
             if node.enumeration != nil || !node.numbers.isFree { position.tracksNumbers = true }
             let isMixed = node.types.contains(.integer) != node.types.contains(.fraction)
             if isMixed, options.anySpelling { position.tracksNumbers = true }
-            position.limits +=
-                node.numbers.lower.map(\.value) + node.numbers.upper.map(\.value) + (node.enumeration?.numbers ?? [])
+            position.limits += node.numbers.lower.map(\.value) + node.numbers.upper.map(\.value)
+            position.limits += node.enumeration?.numbers ?? []
             position.steps += node.numbers.multiples
         }
         position.numbers = (
@@ -182,6 +182,7 @@ extension JSONMachine {
         var low = number.value
         low.isNegative = false
         let ranges = bounds(position, low.exponent)
+        work.spend(ranges.count / 16)
         // The number itself, then all numbers with `shift` more digits before the point.
         for shift in 0..<31 {
             if shift > 0, syntax != .digits || low.isZero { break }

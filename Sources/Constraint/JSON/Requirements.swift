@@ -21,8 +21,13 @@ final class Requirements {
     private(set) var formulas: [Formula] = [.no, .yes]
     private var ids: [Formula: ID] = [.no: 0, .yes: 1]
 
+    private let work: WorkMeter
+
+    init(_ work: WorkMeter) { self.work = work }
+
     private func intern(_ formula: Formula) -> ID {
         if let id = ids[formula] { return id }
+        work.spend(8)
         formulas.append(formula)
         ids[formula] = ID(formulas.count - 1)
         return ID(formulas.count - 1)
@@ -32,6 +37,7 @@ final class Requirements {
 
     func all(_ list: [ID]) -> ID {
         var parts: Set<ID> = []
+        work.spend(1 + list.count / 8)
         for id in list {
             if id == Self.no { return Self.no }
             if id == Self.yes { continue }
@@ -44,6 +50,7 @@ final class Requirements {
 
     func any(_ list: [ID]) -> ID {
         var parts: Set<ID> = []
+        work.spend(1 + list.count / 8)
         for id in list {
             if id == Self.yes { return Self.yes }
             if id == Self.no { continue }
@@ -88,6 +95,8 @@ final class Requirements {
     }
 
     func holds(_ id: ID, _ results: Bits) -> Bool {
+        work.spend()
+        if work.isStopped { return false }
         switch formulas[Int(id)] {
         case .no: return false
         case .yes: return true
@@ -102,6 +111,8 @@ final class Requirements {
 
     /// The formula with each result replaced by `value`.
     func substitute(_ id: ID, _ value: (Int, Bool) -> ID) -> ID {
+        work.spend()
+        if work.isStopped { return id }
         switch formulas[Int(id)] {
         case .no, .yes: return id
         case .result(let slot, let isValid): return value(Int(slot), isValid)

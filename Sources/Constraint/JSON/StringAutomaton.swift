@@ -4,8 +4,10 @@ final class StateBudget {
     private let count: Int
     /// Whether a state was refused: what the automata answer from then on is no longer exact.
     private(set) var isExhausted = false
+    let work: WorkMeter
 
-    init(_ count: Int = 30_000) {
+    init(_ work: WorkMeter, _ count: Int = 30_000) {
+        self.work = work
         self.count = count
         left = count
     }
@@ -13,8 +15,11 @@ final class StateBudget {
     /// Roughly what the states hold: each has a line of two tables.
     var bytes: Int { (count - left) * 2300 }
 
-    func take() -> Bool {
-        if left == 0 { isExhausted = true } else { left -= 1 }
+    /// - Parameter atoms: Of the automaton. A state with thousands counts as several.
+    func take(atoms: Int) -> Bool {
+        let cost = 1 + atoms / 512
+        work.spend(8 * cost)
+        if left < cost { isExhausted = true } else { left -= cost }
         return !isExhausted
     }
 }
@@ -85,7 +90,7 @@ final class StringAutomaton {
 
     private func intern(_ state: [Int32]) -> Int32 {
         if let id = ids[state] { return id }
-        guard states.isEmpty || budget.take() else { return Self.refused }
+        guard states.isEmpty || budget.take(atoms: atoms.count) else { return Self.refused }
         let id = Int32(states.count)
         states.append(state)
         borders.append(state[0] == 0)
@@ -181,9 +186,9 @@ final class StringAutomaton {
 
     /// Whether a state for which `accepts` is true can be reached. Results are cached in `known`.
     ///
-    /// Visits at most `budget` states, fewer if they have many parts; beyond that, the answer is true.
+    /// Visits at most `limit` states, fewer if they have many parts; beyond that, the answer is true.
     func canReach(
-        _ state: Int32, _ known: inout [Int32: Bool], _ terms: RegexTerms, budget: Int = 3_000,
+        _ state: Int32, _ known: inout [Int32: Bool], _ terms: RegexTerms, limit: Int = 3_000,
         accepts: (Int32) -> Bool
     ) -> Bool {
         if let answer = known[state] { return answer }
@@ -200,8 +205,9 @@ final class StringAutomaton {
         while let current = pending.popLast() {
             let cost = 1 + parts(of: current, terms) / 16
             visited += cost
+            budget.work.spend(cost)
             searches -= cost
-            if visited > budget || searches < 0 {
+            if visited > limit || searches < 0 {
                 known[state] = true
                 return true
             }

@@ -70,7 +70,7 @@ package struct NamePattern: Sendable {
     ///
     /// - Throws: `ConstraintError` of kind `budget`.
     package func isFound(in name: String) throws(ConstraintError) -> Bool {
-        guard let isMatch = terms.copy().matches(start, Array(name.utf8)) else { throw exhausted(source) }
+        guard let isMatch = terms.copy(WorkMeter()).matches(start, Array(name.utf8)) else { throw exhausted(source) }
         return isMatch
     }
 }

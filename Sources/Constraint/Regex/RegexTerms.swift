@@ -65,7 +65,10 @@ final class RegexTerms: @unchecked Sendable {
     /// is nullable. Their number bounds the time, also where few new terms come of them.
     private var stepsLeft: Int
 
-    init(budget: Int = 200_000, steps: Int = 1_000_000, isInJSON: Bool = false) {
+    private let work: WorkMeter
+
+    init(_ work: WorkMeter = WorkMeter(), budget: Int = 200_000, steps: Int = 1_000_000, isInJSON: Bool = false) {
+        self.work = work
         self.budget = budget
         self.isInJSON = isInJSON
         stepsLeft = steps
@@ -82,13 +85,15 @@ final class RegexTerms: @unchecked Sendable {
         ids[.star(all)] = Self.anything
     }
 
-    private init(copying other: RegexTerms) {
+    private init(copying other: RegexTerms, _ work: WorkMeter) {
+        self.work = work
         (terms, facts, ids) = (other.terms, other.facts, other.ids)
         (derivatives, isExhausted, budget) = (other.derivatives, other.isExhausted, other.budget)
         (spent, stepsLeft, isInJSON) = (other.spent, other.stepsLeft, other.isInJSON)
     }
 
-    func copy() -> RegexTerms { RegexTerms(copying: self) }
+    /// - Parameter work: That of the machine that gets the copy.
+    func copy(_ work: WorkMeter) -> RegexTerms { RegexTerms(copying: self, work) }
 
     /// Roughly what terms and derivatives hold.
     var bytes: Int { spent * 120 + derivatives.count * 32 }
@@ -99,8 +104,9 @@ final class RegexTerms: @unchecked Sendable {
     /// Pays for steps before they are made. - Returns: Whether there were so many left.
     private func pay(_ steps: Int) -> Bool {
         stepsLeft -= steps
-        if stepsLeft < 0 { isExhausted = true }
-        return stepsLeft >= 0
+        work.spend(steps)
+        if stepsLeft < 0 || work.isStopped { isExhausted = true }
+        return stepsLeft >= 0 && !work.isStopped
     }
 
     // MARK: Making terms
@@ -108,6 +114,7 @@ final class RegexTerms: @unchecked Sendable {
     private func intern(_ term: Term) -> ID {
         if let id = ids[term] { return id }
         spent += 1 + term.parts / 8
+        work.spend(4 + term.parts / 8)
         guard spent < budget else {
             isExhausted = true
             return Self.never

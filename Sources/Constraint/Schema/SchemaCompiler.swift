@@ -1,6 +1,6 @@
 /// Compiles a JSON Schema to a `SchemaPlan`. Keywords of drafts 4 to 2020-12 are compiled or rejected with their path.
 struct SchemaCompiler {
-    private(set) var plan = SchemaPlan()
+    private(set) var plan: SchemaPlan
     let index: SchemaIndex
     /// Whether a keyword that cannot be enforced is left out instead of refused. That only ever allows more: what would
     /// allow less without it is left out as well.
@@ -17,6 +17,7 @@ struct SchemaCompiler {
     private var pending: [(place: Place, id: SchemaNode.ID)] = []
     private var patterns: [String: Int] = [:]
     private let isDynamic: Bool
+    private let work = WorkMeter()
     /// Nodes that allow more than their schemas, since keywords were dropped.
     private var loosened: [SchemaNode.ID] = []
 
@@ -45,13 +46,14 @@ struct SchemaCompiler {
         do throws(ConstraintError) {
             return try compiler.run()
         } catch {
-            guard dropsUnenforceable else { throw error }
+            guard dropsUnenforceable, error.kind != .budget else { throw error }
             compiler.note(error)
             return .anything(likeRootOf: document, unenforced: compiler.plan.unenforced)
         }
     }
 
     private init(index: SchemaIndex, dropsUnenforceable: Bool, formatsAnnotate: Bool) {
+        plan = SchemaPlan(terms: RegexTerms(work))
         self.formatsAnnotate = formatsAnnotate
         self.index = index
         self.dropsUnenforceable = dropsUnenforceable
@@ -62,10 +64,13 @@ struct SchemaCompiler {
         plan.root = try node(Pointer(), scope: isDynamic ? [index.base(at: Pointer())] : [])
         while let (place, id) = pending.popLast() {
             guard let value = index.value(at: place.pointer) else { continue }
+            work.spend(4)
             try compile(value, place, into: id)
+            if work.isStopped { throw work.error }
         }
         var heights = [Int](repeating: -1, count: plan.nodes.count)
         for id in plan.nodes.indices { _ = try height(SchemaNode.ID(id), &heights, depth: 0) }
+        if work.isStopped { throw work.error }
         guard !plan.terms.isExhausted else { throw ConstraintError(.schema, "#", "its patterns are too large") }
         loosen()
         return plan
@@ -336,7 +341,7 @@ struct SchemaCompiler {
             case .null: list.null = true
             case .bool(true): list.isTrue = true
             case .bool(false): list.isFalse = true
-            case .number(let number): list.numbers.append(number)
+            case .number(let number): list.numbers.insert(number)
             case .string(let text): strings.append(text)
             case .array, .object: composed.append(try constant(value, at: node.pointer))
             }

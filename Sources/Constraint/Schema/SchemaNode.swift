@@ -33,7 +33,7 @@ struct SchemaNode: Sendable {
         var null = false
         var isTrue = false
         var isFalse = false
-        var numbers: [Decimal] = []
+        var numbers: Set<Decimal> = []
         /// Index in `SchemaPlan.atoms`.
         var strings: Int?
     }
@@ -106,6 +106,9 @@ struct SchemaNode: Sendable {
     var arrays = Arrays()
     var applicators: [Applicator] = []
 
+    /// Units of work to check a value's own keywords: see `WorkMeter`.
+    var weight: Int { 1 + (numbers.lower.count + numbers.upper.count + objects.patterns.count) / 32 }
+
     /// Whether every value is valid.
     var isFree: Bool {
         types == .all && enumeration == nil && strings.isFree && numbers.isFree && objects.isFree && arrays.isFree
@@ -123,7 +126,7 @@ enum StringAtom: Sendable {
 struct SchemaPlan: Sendable {
     var nodes: [SchemaNode] = []
     var atoms: [StringAtom] = []
-    var terms = RegexTerms()
+    var terms: RegexTerms
     var root: SchemaNode.ID = 0
     /// Keywords that are not enforced, with path and reason; at most `maximumNotes`.
     var unenforced: [String] = []
@@ -138,7 +141,7 @@ struct SchemaPlan: Sendable {
         {
             root.types = .object
         }
-        return SchemaPlan(nodes: [root], unenforced: unenforced)
+        return SchemaPlan(nodes: [root], terms: RegexTerms(), unenforced: unenforced)
     }
 }
 

@@ -541,7 +541,10 @@ final class ModelThread: @unchecked Sendable {
         sampling[id] = nil
         if let sequence = sequences.removeValue(forKey: id) {
             sequence.continuation.finish()
-            if sequence.side.isBusy { leaving.append(sequence) }
+            if sequence.side.isBusy {
+                sequence.abandon()
+                leaving.append(sequence)
+            }
         }
         inbox.withLock { $0.underWay.remove(id) }
     }
@@ -549,6 +552,7 @@ final class ModelThread: @unchecked Sendable {
     private func shutDown() {
         for sequence in sequences.values { sequence.continuation.finish(throwing: LocalModelError.shutDown) }
         while let (_, reading) = readings.next() { reading(nil) }
+        for sequence in sequences.values { sequence.abandon() }
         leaving += sequences.values
         sequences = [:]
         sampling = [:]

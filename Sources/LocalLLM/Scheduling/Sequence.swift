@@ -1,5 +1,6 @@
 import Constraint
 import KernelFormats
+import Platform
 import Tokenizer
 
 extension ModelThread {
@@ -67,9 +68,12 @@ extension ModelThread {
         let side: SideThreads.Queue
         /// Whether sampling beside the last step was not ready in time.
         var wasLate = false
-        /// Processor seconds of sampling beside the last step, and of all work for the constraint.
+        /// Processor seconds of sampling beside the last step.
         private(set) var secondsBeside = 0.0
-        private var constraintSeconds = 0.0
+        /// For all work for the constraint. Tokens add to it: over a large vocabulary one takes a few milliseconds without any
+        /// constraint.
+        private let allowance = TimeAllowance()
+        private static let secondsPerToken = 0.01
         /// The logits for sampling beside the next steps.
         private var logits: [Float] = []
         private var decoder: StreamingDecoder?
@@ -245,9 +249,8 @@ extension ModelThread {
             answerCheckpoint = node
         }
 
-        /// Maximum processor seconds of sampling a text under its constraint: at first, and for each token, which over a large
-        /// vocabulary takes a few milliseconds without any constraint.
-        private static let maximumConstraintSeconds = (atFirst: 10.0, perToken: 0.01)
+        /// Ends work on side threads soon: the generation has ended.
+        func abandon() { allowance.cancel() }
 
         /// Begins to compute the mask of the next choice on a side thread, if that is likely to need it.
         func beginMask() {
@@ -257,10 +260,8 @@ extension ModelThread {
             side.add {
                 let sequence = this.sequence
                 let began = ThreadTime.seconds
-                sequence.constraint?.prepareMask()
-                let seconds = ThreadTime.seconds - began
-                sequence.stepSeconds += seconds
-                sequence.constraintSeconds += seconds
+                sequence.allowance.run { sequence.constraint?.prepareMask() }
+                sequence.stepSeconds += ThreadTime.seconds - began
             }
         }
 
@@ -282,22 +283,18 @@ extension ModelThread {
                 let sequence = this.sequence
                 let began = ThreadTime.seconds
                 var copy = exchange(&sequence.logits, with: [])
-                var outcome = copy.withUnsafeMutableBufferPointer { buffer in
-                    Result { () throws(LocalModelError) in
-                        try sequence.sample(
-                            Matrix(buffer.baseAddress!, rows: rows, columns: columns), room: room, cost: cost)
+                let outcome = copy.withUnsafeMutableBufferPointer { buffer in
+                    let logits = Matrix(buffer.baseAddress!, rows: rows, columns: columns)
+                    return Result { () throws(LocalModelError) in
+                        try sequence.allowance.run { () throws(LocalModelError) in
+                            let outcome = try sequence.sample(logits, room: room, cost: cost)
+                            guard !outcome.isDone, sequence.allowance.isOver else { return outcome }
+                            throw sequence.constraintFailed(sequence.allowance.error.description)
+                        }
                     }
                 }
                 sequence.logits = copy
                 sequence.secondsBeside = ThreadTime.seconds - began
-                sequence.constraintSeconds += sequence.secondsBeside
-                let tokens = sequence.tokens.count - sequence.promptCount
-                let (atFirst, perToken) = Self.maximumConstraintSeconds
-                let limit = atFirst + perToken * Double(tokens)
-                if sequence.constraintSeconds > limit, (try? outcome.get())?.isDone != true {
-                    let reason = "its work took more than \(Int(limit)) s of processor time for \(tokens) tokens"
-                    outcome = .failure(sequence.constraintFailed(reason))
-                }
                 report(outcome)
             }
         }
@@ -420,6 +417,7 @@ extension ModelThread {
             if firstToken == nil { firstToken = .now }
             guard let token = try nextToken(logits) else { return finish(.stop) }
             tokens.append(token)
+            if isConstrained { allowance.extend(by: Self.secondsPerToken) }
             unsent.append(token)
             if let topLogprobs {
                 unsentLogprobs.append(

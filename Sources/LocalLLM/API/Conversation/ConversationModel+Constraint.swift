@@ -14,9 +14,15 @@ extension ConversationModel {
         }
     }
 
-    /// Compiles the format of an answer and the schemas of its calls.
+    /// Compiles the format of an answer and the schemas of its calls, which have one `TimeAllowance` together.
     func constraint(
         for request: ConversationRequest, after prompt: ConversationPrompt, warn: (String) -> Void
+    ) throws -> GenerationConstraint? {
+        try TimeAllowance().run { try answerConstraint(for: request, after: prompt, warn) }
+    }
+
+    private func answerConstraint(
+        for request: ConversationRequest, after prompt: ConversationPrompt, _ warn: (String) -> Void
     ) throws -> GenerationConstraint? {
         let (format, tools, markup) = (request.format, request.tools, prompt.markup)
         var answer = AnswerShape(markup.dialect)

@@ -1,5 +1,3 @@
-import Platform
-
 /// Processor time of the calling thread.
 package enum ThreadTime {
     package static var seconds: Double {
