@@ -91,6 +91,21 @@ import Testing
         }
     }
 
+    @Test func `the time for the whole answer includes redirects`() async throws {
+        let handler: Server.Handler = { request in
+            try await Task.sleep(for: .milliseconds(100))
+            return Response(status: 302, headers: ["Location": "/"])
+        }
+        try await withServer(handler) { server in
+            var limits = HTTPClient.Limits()
+            limits.whole = .milliseconds(300)
+            let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))
+            await #expect(throws: ClientError.timedOut) {
+                try await HTTPClient.get(url, limits: limits, headers: { _ in [:] }, redirect: { _, _, _ in })
+            }
+        }
+    }
+
     @Test func `an answer that nobody reads any more is given up`() async throws {
         let ended = Signal()
         let handler: Server.Handler = { _ in

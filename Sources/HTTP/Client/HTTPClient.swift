@@ -98,7 +98,7 @@ public struct HTTPClient: Sendable {
                 // The server had closed it: retry on a new connection.
             }
         }
-        return try await ask(connect(through: proxy), request, origin, until: end)
+        return try await ask(connect(through: proxy, until: end), request, origin, until: end)
     }
 
     private func ask(
@@ -132,7 +132,11 @@ public struct HTTPClient: Sendable {
     }
 
     /// Connects to the first address of the host or proxy that accepts.
-    private func connect(through proxy: Proxy?) async throws -> ClientConnection {
+    private func connect(
+        through proxy: Proxy?, until end: ContinuousClock.Instant
+    ) async throws -> ClientConnection {
+        var limits = limits
+        limits.connect = min(limits.connect, max(.zero, ContinuousClock.now.duration(to: end)))
         let (name, port) = proxy.map { ($0.host, $0.port) } ?? (host, port)
         let lookup = await HostLookup.addresses(of: name, port: port, within: limits.connect)
         try Task.checkCancellation()
@@ -151,6 +155,8 @@ public struct HTTPClient: Sendable {
             }
         for address in addresses {
             try Task.checkCancellation()
+            // A name may stand for hundreds of addresses.
+            guard ContinuousClock.now < end else { throw ClientError.timedOut }
             do {
                 return try await ClientConnection.open(
                     address, host: host, trust: trust, through: tunnel, limits: limits)

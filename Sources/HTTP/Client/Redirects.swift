@@ -6,6 +6,7 @@ extension HTTPClient {
     /// Sends `GET` and follows redirects, at most 10.
     ///
     /// - Parameters:
+    ///   - limits: `whole` is for all responses together.
     ///   - reach: Servers that may be asked, for this URL and for the targets of redirects.
     ///   - headers: Headers for a URL. Called for each redirect, so that secrets can be limited to their host.
     ///   - redirect: Called with each redirect and its target before it is followed; throws to refuse it. The target is
@@ -17,13 +18,15 @@ extension HTTPClient {
         _ url: URL, limits: Limits = .init(), reach: ClientReach = .everywhere, headers: (URL) -> Headers,
         redirect: (_ answer: ClientResponse, _ from: URL, _ place: URL?) throws -> Void
     ) async throws -> (answer: ClientResponse, url: URL) {
-        let first = url
-        var url = url
+        let (first, end) = (url, ContinuousClock.now + limits.whole)
+        var (url, limits) = (url, limits)
         for _ in 0...mostRedirects {
             guard let parts = URLComponents(url: url, resolvingAgainstBaseURL: true),
-                var client = try HTTPClient(parts, limits: limits)
+                var client = try HTTPClient(parts)
             else { throw ClientError.notConnected("'\(url)' is not an http or https URL") }
             client.reach = reach
+            limits.whole = max(.zero, ContinuousClock.now.duration(to: end))
+            client.limits = limits
             let path = parts.percentEncodedPath.isEmpty ? "/" : parts.percentEncodedPath
             let target = path + (parts.percentEncodedQuery.map { "?\($0)" } ?? "")
             let answer = try await client.send("GET", target, headers: headers(url))
