@@ -4,7 +4,7 @@ import { openStore } from "./database.js";
 import { element } from "./dom.js";
 
 const run = openStore("localllm-pictures", "pictures");
-const formats = ["image/png", "image/jpeg", "image/webp"]; // those that models are given
+const formats = ["image/png", "image/jpeg", "image/webp", "image/gif"]; // those that models are given
 const mostBytes = 4 << 20;
 const longestSide = 2048;
 const addresses = new Map();
