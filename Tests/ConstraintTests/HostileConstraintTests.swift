@@ -151,7 +151,8 @@ import Testing
     @Test func `errors quote the beginning and the end of a long pattern`() throws {
         let error = #expect(throws: ConstraintError.self) {
             try Constraint.compile(
-                .lark("start: /" + String(repeating: "b", count: 100_000) + "(/"), vocabulary: TestVocabulary.vocabulary)
+                .lark("start: /" + String(repeating: "b", count: 100_000) + "(/"), vocabulary: TestVocabulary.vocabulary
+            )
         }
         #expect(error?.message.utf8.count ?? 0 < 500)
     }
