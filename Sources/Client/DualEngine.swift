@@ -64,7 +64,7 @@ public struct DualEngine: AnswerEngine {
     /// Waits for the local model, at most `loadLimit`.
     private func load() async throws {
         guard let local else { return }
-        try await withThrowingTaskGroup { [loadLimit] group in
+        try await withThrowingTaskGroup(of: Void.self) { [loadLimit] group in
             group.addTask { try await local.load() }
             group.addTask {
                 try await Task.sleep(for: loadLimit)

@@ -37,7 +37,7 @@ public struct FallbackProvider: Provider {
             // A model of this machine may refuse a prompt as late as its first step.
             return try await Conversation(answer.options, count: answer.count, warnings: answer.warnings) { send in
                 answer.given.forEach(send)
-                try await withThrowingTaskGroup { group in
+                try await withThrowingTaskGroup(of: Void.self) { group in
                     for stream in answer.streams {
                         group.addTask { for try await delta in stream { send(delta) } }
                     }
