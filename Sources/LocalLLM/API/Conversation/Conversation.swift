@@ -82,11 +82,9 @@ public struct Conversation: Sendable {
             fileprivate var reader: ChoiceReader?
             fileprivate var received: AsyncThrowingStream<ChoiceDelta, any Error>.AsyncIterator?
 
-            package mutating func next(
-                isolation actor: isolated (any Actor)? = #isolation
-            ) async throws -> ChoiceDelta? {
-                guard pieces != nil else { return try await received?.next(isolation: actor) }
-                guard let piece = try await pieces?.next(isolation: actor) else { return nil }
+            package mutating func next() async throws -> ChoiceDelta? {
+                guard pieces != nil else { return try await received?.next() }
+                guard let piece = try await pieces?.next() else { return nil }
                 return try reader?.read(piece)
             }
         }
