@@ -22,6 +22,46 @@ import Testing
         #expect(other.dialect != model.dialect)
     }
 
+    @Test func `a template of the model for tools is used for conversations with tools`() async throws {
+        let directory = try TemporaryDirectory()
+        var tiny = TinyModel()
+        tiny.template = "{% for m in messages %}plain {{ m.content }}{% endfor %}"
+        let forTools = """
+            {%- for t in tools -%}{{- '<tool>' + t.function.name + '</tool>' -}}{%- endfor -%}
+            {%- for m in messages -%}{{- m.content -}}{%- for c in m.tool_calls -%}
+            {{- '<call>' + c | tojson + '</call>' -}}{%- endfor -%}{%- endfor -%}
+            """
+        tiny.extra.append(("tokenizer.chat_template.tool_use", .string(forTools)))
+        let model = try await LocalModel.load(from: tiny.write(in: directory))
+        var request = ConversationRequest(.messages([.user("Hi")]))
+        #expect(try model.rendered(request, isQuoted: false) == "plain Hi")
+        request.tools.definitions = [
+            .object(["type": .string("function"), "function": .object(["name": .string("look")])])
+        ]
+        #expect(try model.rendered(request, isQuoted: false) == "<tool>look</tool>Hi")
+        let prompt = try await model.prompt(for: request)
+        #expect(prompt.markup == model.markup(of: try ChatTemplate(forTools)))
+        request.tools.choice = .none
+        #expect(try model.rendered(request, isQuoted: false) == "plain Hi")
+        request.tools.choice = .auto
+        request.rendering.template = try ChatTemplate("own")
+        #expect(try model.rendered(request, isQuoted: false).hasPrefix("own"))
+    }
+
+    @Test func `a template for tools that is none is named when there are tools`() async throws {
+        let directory = try TemporaryDirectory()
+        var tiny = TinyModel()
+        tiny.extra.append(("tokenizer.chat_template.tool_use", .string("{% for %}")))
+        let model = try await LocalModel.load(from: tiny.write(in: directory))
+        var request = ConversationRequest(.messages([.user("Hi")]))
+        _ = try model.rendered(request, isQuoted: false)
+        request.tools.definitions = [
+            .object(["type": .string("function"), "function": .object(["name": .string("look")])])
+        ]
+        let error = #expect(throws: LocalModelError.self) { try model.rendered(request, isQuoted: false) }
+        #expect("\(try #require(error))".contains("tokenizer.chat_template.tool_use"))
+    }
+
     @Test func `the markup of a template is derived once, and the last templates are kept`() throws {
         let cache = MarkupCache()
         var derived = 0

@@ -80,6 +80,8 @@ final class ScriptedLanguageModel: LanguageModel {
 
     static func tokens(_ text: String) -> [Int32] { text.utf8.map { Int32($0) + 3 } }
 
+    var toolTemplate: ChatTemplate? { nil }
+
     func vocabulary(in markup: ChatMarkup) -> TokenVocabulary { vocabulary }
 
     func markup(of template: ChatTemplate?) -> ChatMarkup {

@@ -210,11 +210,6 @@ public final class LocalModel: Sendable {
     /// The markup in which the model writes reasoning and tool calls.
     public var dialect: Dialect { markup.dialect }
 
-    /// Decodes an answer's tokens into text for an `AnswerParser` of the model's dialect.
-    var answerDecoder: StreamingDecoder {
-        get throws(LocalModelError) { StreamingDecoder(try tokenizer, showing: markup.markerTokens) }
-    }
-
     /// Renders a conversation with the chat template.
     ///
     /// - Parameters:

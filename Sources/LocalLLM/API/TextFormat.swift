@@ -19,6 +19,8 @@ struct TextFormat: Sendable {
     let rerankTemplate: String?
     /// Source text of the chat template.
     let templateSource: String
+    /// The template for conversations with tools, if the file has one of its own.
+    private let toolTemplateIfAny: Result<ChatTemplate, LocalModelError>?
 
     init(_ file: GGUFFile) throws(ModelFileError) {
         if let description = try file.metadata.tokenizerDescription() {
@@ -34,11 +36,14 @@ struct TextFormat: Sendable {
         rerankTemplate = templates["rerank"]
         isEncoderDecoder = try file.metadata.stringIfPresent("general.architecture") == "t5"
         templateSource = templates["default"] ?? (isEncoderDecoder ? Self.plainTemplate : ChatTemplate.fallbackSource)
-        do {
-            template = .success(try ChatTemplate(templateSource))
-        } catch {
-            template = .failure(.templateFailed("tokenizer.chat_template: \(error)"))
-        }
+        template = Self.compiled(templateSource, "tokenizer.chat_template")
+        toolTemplateIfAny = templates["tool_use"].map { Self.compiled($0, "tokenizer.chat_template.tool_use") }
+    }
+
+    var toolTemplate: ChatTemplate? { get throws(LocalModelError) { try toolTemplateIfAny?.get() } }
+
+    private static func compiled(_ source: String, _ key: String) -> Result<ChatTemplate, LocalModelError> {
+        do { return .success(try ChatTemplate(source)) } catch { return .failure(.templateFailed("\(key): \(error)")) }
     }
 
     /// How answers to prompts of a template are written; `nil`: of the model's own.

@@ -123,7 +123,7 @@ import Testing
         let prompt = ConversationPrompt(
             text: "", beginning: "", prompt: ModelPrompt(tokens: [1]), markup: ChatMarkup(Dialect()),
             parser: AnswerParser(Dialect(), tools: [], after: ""), begun: [])
-        var text = AnswerText(try local.answerDecoder, after: prompt)
+        var text = AnswerText(try local.tokenizer, after: prompt)
         var shown: [String] = []
         for byte in "<think>Hm.</think>Hé".utf8 {
             if try text.add([TinyModel.token(byte)]), !text.whole.content.isEmpty { shown.append(text.whole.content) }

@@ -6,6 +6,8 @@ package import Tokenizer
 package protocol ConversationModel: Provider {
     var contextSize: Int { get }
     var tokenizer: TextTokenizer { get throws(LocalModelError) }
+    /// The model's template for conversations with tools; `nil` if its only template is for these, too.
+    var toolTemplate: ChatTemplate? { get throws(LocalModelError) }
 
     /// How answers are written.
     ///
@@ -25,6 +27,8 @@ package protocol ConversationModel: Provider {
 }
 
 extension LocalModel: ConversationModel {
+    package var toolTemplate: ChatTemplate? { get throws(LocalModelError) { try format.toolTemplate } }
+
     package func vocabulary(in markup: ChatMarkup) throws(LocalModelError) -> TokenVocabulary {
         constraints.vocabulary(of: try tokenizer, markers: markup.markerTokens)
     }

@@ -29,7 +29,7 @@ extension ConversationModel {
         for request: ConversationRequest, images: [ModelImage]
     ) throws(LocalModelError) -> ConversationPrompt {
         let tools = request.tools
-        let markup = markup(of: request.rendering.template)
+        let markup = markup(of: try template(for: request))
         let text = try rendered(request, isQuoted: true)
         var notation = markup.dialect
         if request.rendering.keepsReasoning { (notation.thoughts.open, notation.thoughts.close) = ("", "") }
@@ -43,15 +43,22 @@ extension ConversationModel {
             markup: markup, parser: parser, begun: begun)
     }
 
+    /// The request's template, or the model's own for the tools that it shows; `nil`: the model's main one.
+    private func template(for request: ConversationRequest) throws(LocalModelError) -> ChatTemplate? {
+        if let template = request.rendering.template { return template }
+        return request.tools.shown.isEmpty ? nil : try toolTemplate
+    }
+
     /// Renders a conversation with the definitions of its tools, in another form if the template refuses it.
     ///
     /// - Parameter isQuoted: Whether control tokens in the texts are quoted.
     package func rendered(_ request: ConversationRequest, isQuoted: Bool) throws(LocalModelError) -> String {
         let tokenizer = isQuoted ? try tokenizer : nil
         let (tools, rendering) = (request.tools, request.rendering)
-        let dialect = markup(of: rendering.template).dialect
+        let template = try template(for: request)
+        let dialect = markup(of: template).dialect
         let prepared = LocalModel.preparing(
-            request.messages, tools: tools.choice == .none ? [] : tools.definitions, for: dialect
+            request.messages, tools: tools.shown, for: dialect
         ) { tokenizer?.quote($0) ?? $0 }
         var variables = rendering.variables
         if dialect.isHarmony, case .string(let effort)? = variables["reasoning_effort"] {
@@ -63,7 +70,7 @@ extension ConversationModel {
         let messages = tokenizer.map { tokenizer in prepared.messages.map { $0.quoted(for: tokenizer) } }
         return try LocalModel.rendering(messages ?? prepared.messages, variables, ending: rendering.ending) {
             (messages, variables) throws(LocalModelError) in
-            try render(messages, variables: variables, ending: rendering.ending, template: rendering.template)
+            try render(messages, variables: variables, ending: rendering.ending, template: template)
         }
     }
 

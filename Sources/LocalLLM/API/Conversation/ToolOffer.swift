@@ -25,6 +25,9 @@ package struct ToolOffer: Sendable {
 
     package init() {}
 
+    /// The definitions that the model sees.
+    var shown: [TemplateValue] { choice == .none ? [] : definitions }
+
     /// Whether the model can call anything.
     var areCallable: Bool { choice != .none && !declared.isEmpty }
 

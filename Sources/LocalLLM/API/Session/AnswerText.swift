@@ -10,13 +10,14 @@ struct AnswerText {
     private(set) var whole = ChoiceDelta(choice: 0)
 
     /// - Parameters:
+    ///   - tokenizer: The model's.
     ///   - prompt: What the answer follows.
     ///   - guardrails: Hold back text until they have passed it.
     init(
-        _ decoder: StreamingDecoder, after prompt: ConversationPrompt, tools: ToolOffer = .init(),
+        _ tokenizer: TextTokenizer, after prompt: ConversationPrompt, tools: ToolOffer = .init(),
         _ guardrails: SystemLanguageModel.Guardrails = .default
     ) {
-        self.decoder = decoder
+        decoder = StreamingDecoder(tokenizer, showing: prompt.markup.markerTokens)
         reader = ChoiceReader(choice: 0, countsPrompt: true, prompt: prompt, tools: tools, guardrail: guardrails)
     }
 

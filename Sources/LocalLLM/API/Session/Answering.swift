@@ -115,7 +115,7 @@ struct Answering {
         _ show: (String, String) -> Void
     ) async throws -> ChoiceDelta {
         var prompt = try await fit(&window, answered: 0, model)
-        var text = AnswerText(try model.answerDecoder, after: prompt, tools: tools.offer, session.model.guardrails)
+        var text = AnswerText(try model.tokenizer, after: prompt, tools: tools.offer, session.model.guardrails)
         var sampling = SamplingOptions(options)
         sampling.constraint = try model.constraint(for: window.request(), after: prompt) { _ in }
         var answer: [Int32] = []

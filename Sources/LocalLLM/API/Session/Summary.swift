@@ -58,7 +58,7 @@ struct Summary {
     }
 
     private func generate(_ prompt: ConversationPrompt, _ limit: Int) async throws -> String {
-        var text = AnswerText(try model.answerDecoder, after: prompt)
+        var text = AnswerText(try model.tokenizer, after: prompt)
         let options = SamplingOptions(temperature: 0, maximumTokens: limit)
         for try await piece in model.generate(prompt.prompt, options: options) {
             _ = try text.add(piece.tokens)
