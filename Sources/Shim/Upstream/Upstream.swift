@@ -79,7 +79,7 @@ package final class Upstream: Sendable {
         // Foundation also accepts UTF-16, in which ASCII contains zeros; clients do not.
         guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil,
             let object = try? JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any],
-            object[endpoint.resultField] is [Any] || object[endpoint.resultField] is Int
+            endpoint.hasResult(object)
         else {
             throw reply.failsForRequest(.upstream("The upstream API sent an unexpected response."))
         }
@@ -213,8 +213,13 @@ package enum UpstreamEndpoint: Sendable {
         }
     }
 
-    /// Field with the list of results in a whole answer, or their number.
-    fileprivate var resultField: String {
+    /// Whether a whole answer has what the endpoint is asked for.
+    fileprivate func hasResult(_ answer: [String: Any]) -> Bool {
+        self == .messageTokens ? answer[resultField] is Int : answer[resultField] is [Any]
+    }
+
+    /// Field with the list of results in a whole answer, or with the number of tokens.
+    private var resultField: String {
         switch self {
         case .chat, .completions: "choices"
         case .responses: "output"

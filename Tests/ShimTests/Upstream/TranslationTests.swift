@@ -192,6 +192,12 @@ import Testing
         let body = #"{"model":"claude","messages":[{"role":"user","content":"Hi"}]}"#
         let counted = try await ask("/v1/messages/count_tokens", body, fake, api: "anthropic")
         #expect(counted.status == 200 && counted.body == #"{"input_tokens":7}"#)
+        for wrong in [#"{"input_tokens":[]}"#, #"{"content":[]}"#] {
+            let odd = FakeUpstream { _ in json(wrong) }
+            #expect(try await ask("/v1/messages/count_tokens", body, odd, api: "anthropic").status == 502)
+        }
+        let number = FakeUpstream { _ in json(#"{"choices":1}"#) }
+        #expect(try await ask("/v1/chat/completions", Self.chatBody, number, api: "openai").status == 502)
         let refused = try await ask("/v1/messages/count_tokens", body, fake, api: "openai")
         #expect(refused.status == 501 && refused.body.contains("/messages/count_tokens"))
     }
