@@ -221,7 +221,8 @@ let testTargets: [Target] = [
     .testTarget(
         name: "DocsTests",
         dependencies: [
-            "AppGateway", "Bench", "Chat", "Client", "CommandLineParsing", "Shim", "ShimProgram", "TestSupport",
+            "AppGateway", "Bench", "Chat", "Client", "CommandLineParsing", "JSON", "Shim", "ShimProgram", "TestSupport",
+            "Wire",
         ],
         swiftSettings: tests + macroSettings),
 ]

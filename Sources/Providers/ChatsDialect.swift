@@ -43,8 +43,7 @@ enum ChatsDialect: ServiceDialect {
                 "json_schema": .object(["name": "answer", "schema": schema]),
             ])
         }
-        var unsent = sampling.fieldsBeyondServices
-        if sampling.topK != nil { unsent.append("top_k") }
+        var unsent = sampling.fieldsMissing(in: body)
         if request.maximumThoughts != nil { unsent.append("the limit on reasoning") }
         return WrittenRequest(body: .object(body), warnings: unsent.warnings)
     }

@@ -46,11 +46,8 @@ enum MessagesDialect: ServiceDialect {
             ])
         }
         guard request.choices == 1 else { throw NotSentError("n", "the service gives one answer for each request") }
-        var unsent = sampling.fieldsBeyondServices
-        if sampling.presencePenalty != 0 { unsent.append("presence_penalty") }
-        if sampling.frequencyPenalty != 0 { unsent.append("frequency_penalty") }
-        if sampling.seed != nil { unsent.append("seed") }
-        if stop.count < sampling.stop.count { unsent.append("stop of white space") }
+        var unsent = sampling.fieldsMissing(in: body)
+        if !stop.isEmpty, stop.count < sampling.stop.count { unsent.append("stop of white space") }
         if request.rendering.variables["reasoning_effort"] != nil { unsent.append("reasoning_effort") }
         return WrittenRequest(body: .object(body), warnings: unsent.warnings)
     }

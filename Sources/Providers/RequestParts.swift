@@ -34,17 +34,12 @@ extension ConversationRequest {
 }
 
 extension SamplingOptions {
-    /// Names of the options set here that no service's API has.
-    var fieldsBeyondServices: [String] {
-        let isSet: [(String, Bool)] = [
-            ("min_p", minP != nil), ("typical_p", typicalP != nil),
-            ("repetition_penalty", repetitionPenalty != nil), ("logit_bias", !logitBias.isEmpty),
-            ("logprobs", topLogprobs != nil), ("top_n_sigma", topNSigma != nil), ("xtc_probability", xtc != nil),
-            ("dry_multiplier", dry != nil), ("dynatemp_range", dynamicTemperature != nil),
-            ("mirostat", mirostat != nil), ("stop_token_ids", !stopTokens.isEmpty),
-            ("min_tokens", minimumTokens > 0), ("ignore_eos", ignoresEndOfSequence), ("lora", adapterScales != nil),
-        ]
-        return isSet.filter(\.1).map(\.0)
+    /// Names of the options set here that a body for a service does not have.
+    func fieldsMissing(in body: JSON.Object) -> [String] {
+        let isUnsent = { (binding: SamplingBinding) in
+            !binding.field.isOwn && binding.get(self) != nil && !binding.field.names.contains { body[$0.name] != nil }
+        }
+        return SamplingBinding.all.filter(isUnsent).map(\.field.name) + (topLogprobs == nil ? [] : ["logprobs"])
     }
 }
 

@@ -1,6 +1,7 @@
 import Constraint
 import JSON
 import LocalLLM
+import Providers
 import Template
 import Tokenizer
 import Wire
@@ -9,45 +10,52 @@ extension SamplingOptions {
     /// Sampling options of a validated request.
     ///
     /// - Parameters:
-    ///   - maximumTokens: `nil`: up to the end of the context.
+    ///   - standardLimit: Maximum tokens of a request without a limit; `nil`: up to the end of the context.
     ///   - topLogprobs: `nil` unless the client asked for probabilities.
     ///   - model: `nil` if the upstream answers, which is not told of ids.
     init(
-        _ request: GenerationFields, _ samplers: SamplerFields, maximumTokens: Int64?, topLogprobs: Int?,
-        for model: (any LanguageModel)?
+        _ fields: SamplingFields, standardLimit: Int? = nil, topLogprobs: Int?, for model: (any LanguageModel)?
     ) throws(APIError) {
-        let vocabulary = model?.info.vocabularySize ?? Int(Int32.max)
-        if let id = request.logitBiasByToken.keys.first(where: { $0 >= vocabulary }) {
-            throw .invalid("logit_bias", "expected token ids below \(vocabulary), found \(id)")
-        }
-        if let stop = request.stop?.elements.first(where: { $0.utf8.count > SamplingOptions.maximumStopBytes }) {
-            throw .invalid(
-                "stop", "expected at most \(SamplingOptions.maximumStopBytes) bytes, found \(stop.utf8.count)")
-        }
-        self.init(
-            temperature: request.temperature,
-            topK: request.topK.map { Int(max(0, $0.value)) },
-            topP: request.topP,
-            minP: request.minP,
-            typicalP: request.typicalP,
-            repetitionPenalty: request.repetitionPenalty ?? request.repeatPenalty,
-            presencePenalty: request.presencePenalty ?? 0,
-            frequencyPenalty: request.frequencyPenalty ?? 0,
-            logitBias: request.logitBiasByToken,
-            seed: request.seed.map { UInt64(bitPattern: $0.value) },
-            maximumTokens: maximumTokens.map { Int(min($0, 1 << 30)) },
-            stop: request.stop?.elements ?? [],
-            topLogprobs: topLogprobs)
-        if let tokenizer = try? model?.tokenizer {
-            for (text, bias) in request.logitBiasByText {
-                for token in tokenizer.encode(plain: text) {
-                    logitBias[token, default: 0] += bias
-                }
+        try fields.check(for: model)
+        self.init(maximumTokens: standardLimit, topLogprobs: topLogprobs)
+        apply(fields)
+        if let biases = fields.value(spelled: "logit_bias")?.biases, let tokenizer = try? model?.tokenizer {
+            for (text, bias) in biases.byText {
+                for token in tokenizer.encode(plain: text) { logitBias[token, default: 0] += bias }
             }
         }
-        try add(samplers, vocabulary: vocabulary)
+        if let maximumTokens, minimumTokens > maximumTokens {
+            throw .invalid("min_tokens", "must be at most the maximum, which is \(maximumTokens), got \(minimumTokens)")
+        }
+    }
+}
+
+extension SamplingFields {
+    /// Checks what depends on the model.
+    fileprivate func check(for model: (any LanguageModel)?) throws(APIError) {
+        let vocabulary = model?.info.vocabularySize ?? Int(Int32.max)
+        if let biases = value(spelled: "logit_bias")?.biases,
+            let id = biases.byID.keys.first(where: { $0 >= vocabulary })
+        {
+            throw .invalid("logit_bias", "expected token ids below \(vocabulary), found \(id)")
+        }
+        for name in ["stop", "stop_sequences"] {
+            guard let texts = value(spelled: name)?.texts,
+                let text = texts.first(where: { $0.utf8.count > SamplingOptions.maximumStopBytes })
+            else { continue }
+            throw .invalid(
+                name, "expected at most \(SamplingOptions.maximumStopBytes) bytes, found \(text.utf8.count)")
+        }
+        if let tokens = value(spelled: "stop_token_ids")?.tokens,
+            let index = tokens.firstIndex(where: { !(0..<Int64(vocabulary)).contains($0) })
+        {
+            throw .invalid(
+                "stop_token_ids[\(index)]", "expected a token id below \(vocabulary), found \(tokens[index])")
+        }
         let adapters = model?.adapters.count ?? .max
-        if let index = samplers.lora?.firstIndex(where: { $0.id.value >= adapters }) {
+        if let scales = value(spelled: "lora")?.scales,
+            let index = scales.firstIndex(where: { $0.id.value >= adapters })
+        {
             throw .invalid(
                 "lora[\(index)].id",
                 adapters == 0
@@ -55,51 +63,6 @@ extension SamplingOptions {
                     : "expected an id below \(adapters), see GET /lora-adapters")
         }
     }
-
-    private mutating func add(_ samplers: SamplerFields, vocabulary: Int) throws(APIError) {
-        func count(_ number: WholeNumber) -> Int { number.value < 0 ? Int(Int32.max) : Int(number.value) }
-        if let last = samplers.repeatLastN { penaltyWindow = count(last) }
-        topNSigma = samplers.topNSigma.map { max(0, $0) }
-        if let probability = samplers.xtcProbability, probability > 0 {
-            xtc = XTC(probability: probability)
-            if let threshold = samplers.xtcThreshold { xtc?.threshold = threshold }
-        }
-        if let range = samplers.dynatempRange, range > 0 {
-            dynamicTemperature = DynamicTemperature(range: range, exponent: samplers.dynatempExponent ?? 1)
-        }
-        if let version = samplers.mirostat.flatMap({ Mirostat.Version(rawValue: Int($0.value)) }) {
-            mirostat = Mirostat(version)
-            if let tau = samplers.mirostatTau { mirostat?.tau = tau }
-            if let eta = samplers.mirostatEta { mirostat?.eta = eta }
-        }
-        if let multiplier = samplers.dryMultiplier, multiplier > 0 {
-            var dry = DRY(multiplier: multiplier)
-            if let base = samplers.dryBase { dry.base = base }
-            if let length = samplers.dryAllowedLength { dry.allowedLength = Int(length.value) }
-            if let window = samplers.dryPenaltyLastN { dry.window = Int(window.value) }
-            if let breakers = samplers.drySequenceBreakers { dry.breakers = breakers }
-            self.dry = dry
-        }
-        for (index, id) in (samplers.stopTokenIDs ?? []).enumerated() {
-            guard (0..<Int64(vocabulary)).contains(id.value) else {
-                throw .invalid("stop_token_ids[\(index)]", "expected a token id below \(vocabulary), found \(id.value)")
-            }
-            stopTokens.insert(Int32(id.value))
-        }
-        adapterScales = samplers.lora?.byID
-        minimumTokens = Int(samplers.minTokens?.value ?? 0)
-        if let maximumTokens, minimumTokens > maximumTokens {
-            throw .invalid("min_tokens", "must be at most the maximum, which is \(maximumTokens), got \(minimumTokens)")
-        }
-        ignoresEndOfSequence = samplers.ignoreEOS == true
-        reportsProgress = samplers.returnProgress == true
-        cacheSalt = samplers.clientsCacheSalt
-    }
-}
-
-extension SamplerFields {
-    /// The salt of the caches. It includes the client, so that guessing another client's salt reveals nothing.
-    var clientsCacheSalt: String? { cacheSalt.map { "\(LocalModel.client ?? "") \($0)" } }
 }
 
 extension ChatMessage {

@@ -7,8 +7,6 @@ extension GenerationRequest<ChatFields> {
     public func validated(seesImages: Bool = false) throws(APIError) -> Self {
         try fields.messages.validate(seesImages: seesImages)
         try validateGeneration()
-        try checkRange("max_tokens", fields.maxTokens, -1...Int64.max)
-        try checkRange("max_completion_tokens", fields.maxCompletionTokens, -1...Int64.max)
         try checkRange("top_logprobs", fields.topLogprobs, 0...20)
         if let top = fields.topLogprobs, top.value > 0, fields.logprobs != true {
             throw .invalid("top_logprobs", "allowed only when logprobs is true")
@@ -32,7 +30,6 @@ extension ChatFields {
         if let format = reasoningFormat, !["none", "auto", "deepseek"].contains(format) {
             throw .invalid("reasoning_format", "expected none, auto or deepseek, found \"\(format)\"")
         }
-        if parseToolCalls == false { throw .unsupported("parse_tool_calls", "leaving tool calls in the content is") }
         if let search = webSearchOptions, search != .null { throw .unsupported("web_search_options", "web search is") }
     }
 }

@@ -3,16 +3,13 @@ public import JSON
 /// Body of `POST /v1/chat/completions`.
 public typealias ChatCompletionRequest = GenerationRequest<ChatFields>
 
-/// Fields of a chat request besides `GenerationFields`.
+/// Fields of a chat request besides those that all generation requests have.
 ///
 /// Field names and ranges: OpenAI API reference, "Create chat completion".
 public struct ChatFields: Codable, Sendable {
     /// Absent: the server's only model.
     public var model: String?
     public var messages: [RequestMessage]
-    /// Maximum tokens to generate, including reasoning; -1: as many as fit. Older name of `maxCompletionTokens`.
-    public var maxTokens: WholeNumber?
-    public var maxCompletionTokens: WholeNumber?
     public var logprobs: Bool?
     /// 0...20; needs `logprobs`.
     public var topLogprobs: WholeNumber?
@@ -46,8 +43,6 @@ public struct ChatFields: Codable, Sendable {
     // llama.cpp's extensions:
     /// `none` leaves reasoning in the content, with its markers. Absent, `auto` and `deepseek`: it is separate.
     public var reasoningFormat: String?
-    /// Whether tool calls are separate from the content. Absent: yes.
-    public var parseToolCalls: Bool?
 
     /// A request with defaults for all other fields.
     public init(model: String?, messages: [RequestMessage]) {
@@ -67,8 +62,6 @@ public struct ChatFields: Codable, Sendable {
 
     enum CodingKeys: String, CodingKey {
         case model, messages, functions, logprobs, modalities, audio, verbosity, prediction
-        case maxTokens = "max_tokens"
-        case maxCompletionTokens = "max_completion_tokens"
         case topLogprobs = "top_logprobs"
         case chatTemplateKwargs = "chat_template_kwargs"
         case reasoningEffort = "reasoning_effort"
@@ -78,7 +71,6 @@ public struct ChatFields: Codable, Sendable {
         case continueFinalMessage = "continue_final_message"
         case includeReasoning = "include_reasoning"
         case reasoningFormat = "reasoning_format"
-        case parseToolCalls = "parse_tool_calls"
         case chatTemplate = "chat_template"
     }
 }

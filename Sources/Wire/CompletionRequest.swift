@@ -8,8 +8,6 @@ public struct CompletionFields: Codable, Sendable {
     /// Absent: the server's only model.
     public var model: String?
     public var prompt: PromptInput
-    /// Absent: 16, OpenAI's default; -1: as many as fit.
-    public var maxTokens: WholeNumber?
     /// Whether choices begin with their prompt.
     public var echo: Bool?
     /// Number of most likely tokens to report at each position, 0...5.
@@ -21,7 +19,6 @@ public struct CompletionFields: Codable, Sendable {
 
     enum CodingKeys: String, CodingKey {
         case model, prompt, echo, logprobs, suffix
-        case maxTokens = "max_tokens"
         case bestOf = "best_of"
     }
 }
@@ -34,7 +31,7 @@ extension GenerationRequest<CompletionFields> {
     public func validated() throws(APIError) -> Self {
         try validateGeneration()
         try generation.checkNoTools()
-        try samplers.checkNoThinkingBudget()
+        try sampling.checkNoThinkingBudget()
         guard fields.prompt.count > 0 else { throw .invalid("prompt", "must have at least one prompt") }
         let choices = fields.prompt.count.multipliedReportingOverflow(by: generation.choices)
         guard !choices.overflow, choices.partialValue <= Self.maximumChoices else {
@@ -43,7 +40,6 @@ extension GenerationRequest<CompletionFields> {
                 "\(fields.prompt.count) prompts with n = \(generation.choices) are more than "
                     + "\(Self.maximumChoices) choices")
         }
-        try checkRange("max_tokens", fields.maxTokens, -1...Int64.max)
         try checkRange("logprobs", fields.logprobs, 0...5)
         if let suffix = fields.suffix, !suffix.isEmpty, fields.echo == true {
             throw .invalid("echo", "cannot be combined with suffix")

@@ -44,7 +44,7 @@ extension GenerationRequest<LlamaCompletionFields> {
     /// - Parameter fillsIn: Whether the request is for `/infill`.
     public func validated(fillsIn: Bool) throws(APIError) -> Self {
         try validateGeneration(serving: ["post_sampling_probs"])
-        try samplers.checkNoThinkingBudget()
+        try sampling.checkNoThinkingBudget()
         guard generation.choices == 1 else { throw .unsupported("n", "more than one completion is") }
         try checkRange("n_probs", fields.nProbs, 0...100)
         if let count = fields.responseFields?.count, count > 64 {

@@ -43,5 +43,23 @@ public struct LogitBias: Codable, Sendable, Equatable {
         return !digits.isEmpty && digits.utf8.allSatisfy { (0x30...0x39).contains($0) }
     }
 
+    /// Biases by token id, of validated ones.
+    public var byID: [Int32: Double] {
+        byToken.reduce(into: [:]) { result, entry in if let id = Int32(entry.key) { result[id] = entry.value } }
+    }
+
+    /// Biases by text, for all its tokens.
+    public var byText: [String: Double] { byToken.filter { !Self.isID($0.key) } }
+
+    /// - Parameter name: Name of the field in the request, for errors.
+    func validate(at name: String, _ range: ClosedRange<Double>) throws(APIError) {
+        for (key, bias) in byToken {
+            guard Self.isID(key) ? (Int32(key) ?? -1) >= 0 : !key.isEmpty else {
+                throw .invalid(name, "expected token ids or texts as keys, found \"\(key)\"")
+            }
+            try checkRange("\(name).\(key)", bias, range)
+        }
+    }
+
     public func encode(to encoder: any Encoder) throws { try byToken.encode(to: encoder) }
 }

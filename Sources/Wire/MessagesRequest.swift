@@ -13,9 +13,6 @@ public struct MessagesFields: Codable, Sendable {
     public var model: String?
     public var messages: [Turn]
     public var system: Content?
-    /// Required except for counting tokens.
-    public var maxTokens: WholeNumber?
-    public var stopSequences: [String]?
     public var tools: [Tool]?
     public var toolChoice: ToolChoice?
     public var thinking: Thinking?
@@ -189,8 +186,6 @@ public struct MessagesFields: Codable, Sendable {
 
     enum CodingKeys: String, CodingKey {
         case model, messages, system, tools, thinking
-        case maxTokens = "max_tokens"
-        case stopSequences = "stop_sequences"
         case toolChoice = "tool_choice"
         case outputFormat = "output_format"
         case outputConfig = "output_config"
@@ -215,7 +210,7 @@ public struct MessagesFields: Codable, Sendable {
 extension GenerationRequest<MessagesFields> {
     /// Maximum reasoning tokens; `nil`: no limit.
     public var maximumThoughts: Int64? {
-        fields.thinking?.type == "enabled" ? fields.thinking?.budgetTokens?.value : samplers.maximumThoughts
+        fields.thinking?.type == "enabled" ? fields.thinking?.budgetTokens?.value : sampling.maximumThoughts
     }
 
     /// The requested format of the answer's text; `nil`: none.
@@ -242,18 +237,12 @@ extension GenerationRequest<MessagesFields> {
         guard messages.count <= 2048 else {
             throw .invalid("messages", "must have at most 2048 messages, got \(messages.count)")
         }
-        if !isCounted, fields.maxTokens == nil { throw .init(missing: "max_tokens") }
-        try checkRange("max_tokens", fields.maxTokens, 1...Int64.max)
-        try checkRange("temperature", generation.temperature, 0...1)
-        try checkRange("top_k", generation.topK, 0...Int64.max)
+        if !isCounted, sampling.value(spelled: "max_tokens") == nil { throw .init(missing: "max_tokens") }
+        try sampling.check("max_tokens", 1...Int64.max)
+        try sampling.check("temperature", 0.0...1)
+        try sampling.check("top_k", 0...Int64.max)
         try validateGeneration()
         guard generation.choices == 1 else { throw .unsupported("n", "more than one answer is") }
-        let stops = fields.stopSequences ?? []
-        guard stops.count <= GenerationFields.maximumStops else {
-            throw .invalid(
-                "stop_sequences", "at most \(GenerationFields.maximumStops) strings are allowed, got \(stops.count)")
-        }
-        guard !stops.contains("") else { throw .invalid("stop_sequences", "a stop sequence must not be empty") }
         try fields.checkTools()
         for (index, turn) in messages.enumerated() {
             guard ["user", "assistant", "system"].contains(turn.role) else {

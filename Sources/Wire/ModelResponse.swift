@@ -219,7 +219,7 @@ public struct ModelResponse: Codable, Sendable, Equatable {
         createdAt = identity.created
         model = identity.model
         instructions = request.instructions
-        maxOutputTokens = request.maxOutputTokens?.value
+        maxOutputTokens = request.sampling.maximumTokens
         previousResponseID = request.previousResponseID
         reasoning = ReasoningSettings(effort: request.reasoning?.effort, summary: request.reasoning?.requestedSummary)
         maxToolCalls = request.maxToolCalls?.value

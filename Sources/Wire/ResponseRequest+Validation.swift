@@ -19,7 +19,7 @@ extension GenerationRequest<ResponseFields> {
         try fields.input.validate(seesImages)
         try validateGeneration()
         guard generation.choices == 1 else { throw .unsupported("n", "more than one response is") }
-        try checkRange("max_output_tokens", fields.maxOutputTokens, 1...Int64.max)
+        try sampling.check("max_output_tokens", 1...Int64.max)
         try checkRange("top_logprobs", fields.topLogprobs, 0...20)
         for (index, name) in (fields.include ?? []).enumerated()
         where !(Self.ofOtherItems + [Self.logprobs]).contains(name) {

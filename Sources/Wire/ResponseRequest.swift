@@ -12,8 +12,6 @@ public struct ResponseFields: Codable, Sendable {
     public var input: ResponseInput
     /// A system message for this response only; responses that continue it do not inherit it.
     public var instructions: String?
-    /// Maximum tokens to generate, including reasoning.
-    public var maxOutputTokens: WholeNumber?
     /// Id of the stored response to continue.
     public var previousResponseID: String?
     /// Whether to store the response, so that it can be fetched and continued. Absent: yes.
@@ -68,7 +66,6 @@ public struct ResponseFields: Codable, Sendable {
     enum CodingKeys: String, CodingKey {
         case model, input, instructions, store, metadata, include, reasoning, text, truncation, background
         case conversation, prompt
-        case maxOutputTokens = "max_output_tokens"
         case previousResponseID = "previous_response_id"
         case topLogprobs = "top_logprobs"
         case maxToolCalls = "max_tool_calls"

@@ -1,5 +1,6 @@
 import Foundation
 import JSON
+import Providers
 import Synchronization
 import TestSupport
 import Testing
@@ -27,6 +28,30 @@ import Wire
         #expect(stream.content() == "" && stream.choices.last?["finish_reason"] as? String == "length")
         let metrics = await router.answer("GET", "/metrics").text
         #expect(metrics.contains("shim_generated_tokens_total{model=\"Test-Q4\"} 14\n"))
+    }
+
+    @Test func `every field of the table that is served has a binding, and its value comes back`() throws {
+        let served = SamplingField.all.filter(\.isServed).map(\.name)
+        let bound = SamplingBinding.all.map(\.field.name)
+        #expect(Set(bound).count == bound.count)
+        #expect(Set(bound + SamplingBinding.unbound) == Set(served))
+        let body = """
+            {"temperature": 0.5, "top_p": 0.25, "top_k": 3, "min_p": 0.5, "typical_p": 0.5, "top_n_sigma": 1.5,
+             "presence_penalty": 1, "frequency_penalty": -1, "repetition_penalty": 1.5, "repeat_last_n": 7,
+             "logit_bias": [[5, -1]], "seed": -3, "xtc_probability": 0.5, "xtc_threshold": 0.25, "dry_multiplier": 2,
+             "dry_base": 3, "dry_allowed_length": 4, "dry_penalty_last_n": 5, "dry_sequence_breakers": ["x"],
+             "dynatemp_range": 0.5, "dynatemp_exponent": 2, "mirostat": 2, "mirostat_tau": 4, "mirostat_eta": 0.5,
+             "lora": [{"id": 1, "scale": 0.5}], "max_completion_tokens": 9, "min_tokens": 2, "ignore_eos": true,
+             "stop": ["a"], "stop_token_ids": [1, 2], "return_progress": true, "cache_salt": "s"}
+            """
+        let json = try JSON(body: Array(body.utf8))
+        var options = SamplingOptions()
+        options.apply(try json.decoded(SamplingFields.self))
+        for binding in SamplingBinding.all {
+            let expected = binding.field.name == "cache_salt" ? .string(" s") : json[binding.field.name]
+            #expect(binding.get(options) == expected, "\(binding.field.name)")
+            #expect(binding.get(SamplingOptions()) == nil, "\(binding.field.name)")
+        }
     }
 
     @Test func `a response of 0 tokens is empty`() async {

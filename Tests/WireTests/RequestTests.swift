@@ -14,22 +14,26 @@ import Testing
             """)
         #expect(request.model == "m")
         #expect(request.messages.map { $0.content?.text } == ["hi"])
-        #expect(request.temperature == 0.5)
-        #expect(request.topP == 1)
-        #expect(request.presencePenalty == -2)
-        #expect(request.frequencyPenalty == 2)
-        #expect(request.seed?.value == -7)
-        #expect(request.logitBiasByToken == [5: -100, 7: 1.5])
-        #expect(request.maxTokens?.value == 3)
-        #expect(request.maxCompletionTokens?.value == 4)
-        #expect(request.stop?.elements == ["a", "b"])
+        let expected: [(String, SamplingFields.Value)] = [
+            ("temperature", .number(0.5)), ("top_p", .number(1)), ("presence_penalty", .number(-2)),
+            ("frequency_penalty", .number(2)), ("seed", .count(-7)), ("max_tokens", .count(3)),
+            ("max_completion_tokens", .count(4)), ("stop", .texts(["a", "b"])), ("top_k", .count(40)),
+            ("min_p", .number(0.1)), ("typical_p", .number(0.9)), ("repeat_penalty", .number(1.1)),
+            ("repetition_penalty", .number(1.2)),
+        ]
+        for (name, value) in expected { #expect(request.sampling.value(spelled: name) == value, "\(name)") }
+        #expect(request.sampling.value(spelled: "logit_bias")?.biases?.byID == [5: -100, 7: 1.5])
         #expect(request.stream == true)
         #expect(request.streamOptions?.includeUsage == true)
-        #expect(request.topK?.value == 40)
-        #expect(request.minP == 0.1)
-        #expect(request.typicalP == 0.9)
-        #expect(request.repeatPenalty == 1.1)
-        #expect(request.repetitionPenalty == 1.2)
+    }
+
+    @Test func `of several names of a field the first one of the table counts`() throws {
+        let request = try decode(
+            "{\(minimal), \"repeat_penalty\": 1.1, \"repetition_penalty\": 1.2, \"max_tokens\": 3, \"max_completion_tokens\": 4}"
+        )
+        let penalty = try #require(SamplingField.named("repeat_penalty"))
+        #expect(request.sampling[penalty] == .number(1.2))
+        #expect(request.sampling.maximumTokens == 4)
     }
 
     @Test func `null is the same as absent`() throws {
@@ -41,8 +45,7 @@ import Testing
             "chat_template_kwargs", "reasoning_effort",
         ]
         let request = try decode("{\(minimal), \(names.map { "\"\($0)\": null" }.joined(separator: ", "))}")
-        #expect(request.temperature == nil)
-        #expect(request.stop == nil)
+        for field in SamplingField.all { #expect(request.sampling[field] == nil) }
         #expect(refusal(#"{"model":null,"messages":[]}"#)?.param == "messages")
         #expect(refusal(#"{"model":"m","messages":[{"role":"user","content":null}]}"#)?.param == "messages[0].content")
     }

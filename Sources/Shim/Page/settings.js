@@ -1,7 +1,7 @@
 // Settings of a conversation under the API's names: `system` and `tools` are strings, the others numbers.
 
-export const samplingSettings = ["temperature", "top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty",
-  "max_completion_tokens", "seed"];
+/** The numbers, which the dialog has inputs for. */
+export const samplingSettings = [...document.querySelectorAll("#settings .fields input")].map(({ name }) => name);
 
 /** Error in a JSON list of tools in OpenAI's form; empty if valid. */
 export function toolsProblem(text) {

@@ -46,14 +46,12 @@ struct ChatForm: ForwardableForm {
         request.rendering = rendering
         request.format = format
         request.sampling = try SamplingOptions(
-            body.generation, body.samplers,
-            maximumTokens: (body.maxCompletionTokens ?? body.maxTokens ?? body.nPredict)?.limit,
-            topLogprobs: body.logprobs == true ? Int(body.topLogprobs?.value ?? 0) : nil, for: model)
-        request.maximumThoughts = body.samplers.maximumThoughts.map { Int($0) }
+            body.sampling, topLogprobs: body.logprobs == true ? Int(body.topLogprobs?.value ?? 0) : nil, for: model)
+        request.maximumThoughts = body.sampling.maximumThoughts.map { Int($0) }
         request.choices = body.generation.choices
         request.prediction = body.prediction?.content.text
         request.omitsReasoning = body.includeReasoning == false
-        request.reportsUsage = body.timingsPerToken == true
+        request.reportsUsage = body.sampling.timesTokens
         return request
     }
 

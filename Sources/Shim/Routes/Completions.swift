@@ -11,15 +11,12 @@ import Wire
     }
 }
 
-/// `nil`: as many as fit. OpenAI's default is 16.
-private func maximumTokens(of body: CompletionRequest) -> Int64? {
-    guard let most = body.maxTokens ?? body.nPredict else { return 16 }
-    return most.limit
-}
-
 private struct CompletionForm: AnswerForm {
     /// Maximum prompt tokens listed with probabilities in one response; each takes some hundred bytes.
     private static let maximumEchoedTokens = 1 << 17
+
+    /// OpenAI's default.
+    fileprivate static let standardLimit = 16
 
     private let body: CompletionRequest
     private let format: ContentFormat?
@@ -38,8 +35,8 @@ private struct CompletionForm: AnswerForm {
         var request = ConversationRequest(.texts(prompts))
         request.format = format
         request.sampling = try SamplingOptions(
-            body.generation, body.samplers, maximumTokens: maximumTokens(of: body),
-            topLogprobs: body.logprobs.map { Int($0.value) }, for: model)
+            body.sampling, standardLimit: Self.standardLimit, topLogprobs: body.logprobs.map { Int($0.value) },
+            for: model)
         request.choices = body.generation.choices
         request.echoesPrompt = body.echo == true
         let listed = prompts.reduce(0) { $0 + $1.tokens.count } * request.choices
@@ -63,11 +60,11 @@ extension GenerationRequest<CompletionFields> {
     fileprivate func prompts(for model: any LanguageModel) throws -> [TextPrompt] {
         guard let suffix = fields.suffix, !suffix.isEmpty else { return try fields.prompt.prompts(for: model) }
         let tokenizer = try model.tokenizer
-        let limit = maximumTokens(of: self) ?? 0
+        let limit = sampling.count("max_tokens").map { Int(clamping: max(0, $0)) } ?? CompletionForm.standardLimit
         return try fields.prompt.texts(for: model).map { prompt in
             let gap = Gap(
                 before: prompt.tokens ?? tokenizer.encode(plain: prompt.text), after: tokenizer.encode(plain: suffix))
-            guard let ids = try model.tokens(around: gap, maximumTokens: Int(clamping: limit)) else {
+            guard let ids = try model.tokens(around: gap, maximumTokens: limit) else {
                 throw APIError(
                     status: 400, kind: .invalidRequest,
                     message: "suffix: this model's vocabulary has no fill-in-the-middle tokens", param: "suffix",

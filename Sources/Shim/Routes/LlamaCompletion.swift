@@ -1,6 +1,7 @@
 import HTTP
 import JSON
 import LocalLLM
+import Providers
 import Tokenizer
 import Wire
 
@@ -37,13 +38,11 @@ private struct LlamaForm: AnswerForm {
                 fillsIn
                     ? [try body.gap(for: model)] : try body.prompt?.prompts(for: model, allowsEmpty: true) ?? []))
         request.format = format
-        request.sampling = try SamplingOptions(
-            body.generation, body.samplers, maximumTokens: body.samplers.maximumTokens, topLogprobs: probabilities,
-            for: model)
+        request.sampling = try SamplingOptions(body.sampling, topLogprobs: probabilities, for: model)
         request.sampling.penaltiesCountPrompt = true
         request.sampling.listsSampled = body.postSamplingProbs == true
         // In llama.cpp's API, -1 means a random seed.
-        if body.seed?.value == -1 { request.sampling.seed = nil }
+        if body.sampling.count("seed") == -1 { request.sampling.seed = nil }
         request.reportsUsage = true
         return request
     }
@@ -54,7 +53,7 @@ private struct LlamaForm: AnswerForm {
             tokenizer: probabilities == nil ? nil : try lease.model.tokenizer,
             listsSampled: body.postSamplingProbs == true, returnsTokens: body.returnTokens == true,
             fields: body.responseFields ?? [],
-            timesTokens: body.timingsPerToken == true,
+            timesTokens: body.sampling.timesTokens,
             settings: settings(lease.model.settled(conversation.options)))
     }
 }
@@ -75,7 +74,7 @@ extension GenerationRequest<LlamaCompletionFields> {
             before += text
         default: throw APIError.invalid("prompt", "expected a text with /infill")
         }
-        guard let ids = try model.tokens(around: gap, maximumTokens: Int(clamping: samplers.maximumTokens ?? 0)) else {
+        guard let ids = try model.tokens(around: gap, maximumTokens: Int(clamping: sampling.maximumTokens ?? 0)) else {
             throw APIError(
                 status: 501, kind: .server,
                 message: "This model does not support infill: its vocabulary has no fill-in-the-middle tokens.",
@@ -86,23 +85,12 @@ extension GenerationRequest<LlamaCompletionFields> {
     }
 }
 
-/// The sampling options under llama.cpp's names.
+/// The sampling options, under llama.cpp's names where it has the field.
 func settings(_ options: SamplingOptions) -> [String: JSON] {
-    let numbers: [String: Double] = [
-        "temperature": options.temperature ?? 0, "top_k": Double(options.topK ?? 0), "top_p": options.topP ?? 1,
-        "min_p": options.minP ?? 0, "typical_p": options.typicalP ?? 1,
-        "repeat_penalty": options.repetitionPenalty ?? 1, "repeat_last_n": Double(options.penaltyWindow),
-        "presence_penalty": options.presencePenalty, "frequency_penalty": options.frequencyPenalty,
-        "top_n_sigma": options.topNSigma ?? 0, "xtc_probability": options.xtc?.probability ?? 0,
-        "dry_multiplier": options.dry?.multiplier ?? 0, "dynatemp_range": options.dynamicTemperature?.range ?? 0,
-        "mirostat": Double(options.mirostat?.version.rawValue ?? 0),
-        "n_predict": Double(options.maximumTokens ?? -1), "min_tokens": Double(options.minimumTokens),
-    ]
-    var settings = numbers.mapValues { JSON($0) }
-    settings["ignore_eos"] = .bool(options.ignoresEndOfSequence)
-    settings["stop"] = .array(options.stop.map { .string($0) })
-    settings["seed"] = options.seed.map { JSON($0) }
-    return settings
+    let values = SamplingBinding.all.filter { !$0.field.isOwn }.map { binding in
+        (binding.field.name(in: .llama) ?? binding.field.name, binding.get(options) ?? binding.field.standard)
+    }
+    return Dictionary(uniqueKeysWithValues: values).compactMapValues(\.self)
 }
 
 /// A completion, or the fields of it that the client asked for.

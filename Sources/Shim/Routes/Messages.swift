@@ -67,9 +67,7 @@ private struct MessagesForm: ForwardableForm {
         request.tools = tools.offer
         request.rendering = rendering
         request.format = format
-        request.sampling = try SamplingOptions(
-            body.generation, body.samplers, maximumTokens: body.fields.maxTokens?.value, topLogprobs: nil, for: model)
-        request.sampling.stop += body.fields.stopSequences ?? []
+        request.sampling = try SamplingOptions(body.sampling, topLogprobs: nil, for: model)
         request.maximumThoughts = body.maximumThoughts.map { Int($0) }
         return request
     }

@@ -53,9 +53,8 @@ private struct ResponseForm: ForwardableForm {
         request.rendering.variables = variables
         request.format = format
         request.sampling = try SamplingOptions(
-            body.generation, body.samplers, maximumTokens: body.maxOutputTokens?.value ?? body.samplers.maximumTokens,
-            topLogprobs: body.wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: model)
-        request.maximumThoughts = body.samplers.maximumThoughts.map { Int($0) }
+            body.sampling, topLogprobs: body.wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: model)
+        request.maximumThoughts = body.sampling.maximumThoughts.map { Int($0) }
         return request
     }
 

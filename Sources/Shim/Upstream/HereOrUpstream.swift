@@ -168,7 +168,7 @@ extension ForwardableForm {
 private func naming(_ model: String, in bytes: [UInt8]) throws -> [UInt8] {
     var body = try JSON(body: bytes).object ?? [:]
     body.setOnly("model", .string(model))
-    for field in ["timings_per_token", "return_progress"] { body.setOnly(field, nil) }
+    for field in SamplingField.all where field.isOwn { body.setOnly(field.name, nil) }
     return JSON.object(body).bytes
 }
 

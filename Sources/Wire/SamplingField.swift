@@ -1,0 +1,99 @@
+public import JSON
+
+/// A field of requests that says how tokens are chosen, when an answer ends, or what is reported beside it.
+///
+/// Requests are decoded and validated by the table of these fields (`all`). `SamplingBinding` says what each one sets in
+/// the engine's options. Tests compare docs/api.md and the settings of the chat page with the table.
+public struct SamplingField: Sendable {
+    /// The API that a name comes from.
+    public enum API: String, Sendable, CaseIterable {
+        case openAI = "OpenAI"
+        case anthropic = "Anthropic"
+        case vLLM
+        case llama = "llama.cpp"
+        case qwen = "Qwen"
+    }
+
+    public typealias Name = (name: String, api: API)
+
+    public enum Kind: Sendable {
+        case number(ClosedRange<Double>)
+        /// A whole number.
+        case count(ClosedRange<Int64>)
+        case flag
+        case text(bytes: ClosedRange<Int>)
+        case texts(maximum: Int)
+        /// One text or a list, none of them empty.
+        case stops(maximum: Int)
+        case tokens(maximum: Int)
+        case biases(ClosedRange<Double>)
+        /// Scales of adapters.
+        case scales
+        /// Not supported. These values, null, false and empty ones have no effect and are allowed.
+        case unserved(idle: [JSON])
+    }
+
+    /// If several are in a request, the first of them counts.
+    public let names: [Name]
+    public let kind: Kind
+    /// Value of a request without the field, unless the model's file recommends another one.
+    public let standard: JSON?
+    public let meaning: String
+    /// Label on the chat page; `nil`: the field is not among its settings.
+    public let label: String?
+    /// Whether the field has no effect on the answer, so that other servers need not be told.
+    public let isOwn: Bool
+
+    init(
+        _ names: Name..., kind: Kind, standard: JSON? = nil, label: String? = nil, isOwn: Bool = false,
+        _ meaning: String
+    ) {
+        (self.names, self.kind, self.standard, self.meaning) = (names, kind, standard, meaning)
+        (self.label, self.isOwn) = (label, isOwn)
+    }
+
+    /// Its first name.
+    public var name: String { names[0].name }
+
+    public func name(in api: API) -> String? { names.first { $0.api == api }?.name }
+
+    public var isServed: Bool { if case .unserved = kind { false } else { true } }
+
+    /// The field that a name means.
+    public static func named(_ name: String) -> SamplingField? { byName[name].map { all[$0] } }
+
+    private static let byName: [String: Int] = {
+        let entries = all.enumerated().flatMap { index, field in field.names.map { ($0.name, index) } }
+        return Dictionary(uniqueKeysWithValues: entries)
+    }()
+}
+
+extension SamplingField.Kind {
+    /// Type and range, for documentation.
+    public var text: String {
+        switch self {
+        case .number(let range):
+            range.upperBound >= 1e6
+                ? "number, at least \(short(range.lowerBound))"
+                : "number, \(short(range.lowerBound)) to \(short(range.upperBound))"
+        case .count(let range):
+            range.lowerBound == .min
+                ? "whole number"
+                : range.upperBound >= Int64(Int32.max)
+                    ? "whole number, at least \(range.lowerBound)"
+                    : "whole number, \(range.lowerBound) to \(range.upperBound)"
+        case .flag: "true or false"
+        case .text(let bytes): "text of \(bytes.lowerBound) to \(bytes.upperBound) bytes"
+        case .texts(let maximum): "list of up to \(maximum) texts"
+        case .stops(let maximum): "text, or list of up to \(maximum)"
+        case .tokens(let maximum): "list of up to \(maximum) token ids"
+        case .biases(let range):
+            "object or list of pairs: token id or text, and \(short(range.lowerBound)) to \(short(range.upperBound))"
+        case .scales: "list of objects with `id` and `scale`"
+        case .unserved: ""
+        }
+    }
+}
+
+/// Formats whole numbers as `2` instead of `2.0`.
+func short(_ value: Double) -> String { Int(exactly: value).map { "\($0)" } ?? "\(value)" }
