@@ -81,8 +81,8 @@ extension Setting<LocalModel.Configuration> {
         Option("--mmproj", value: "FILE", help: "the model's image encoder, a GGUF file"), .file(\.imageEncoder))
     package static let adapters = Self(
         Option(
-            "--lora", value: "FILE[:SCALE]", default: "1", repeats: true,
-            help: "LoRA adapter (GGUF file or PEFT folder) and its scale"), key: "adapters",
+            "--lora", value: "FILE[:SCALE]", repeats: true,
+            help: "LoRA adapter (GGUF file or PEFT folder) and its scale, 1 if it is not given"), key: "adapters",
         .adapters(\.adapters))
 
     /// Options for every program that loads a model.

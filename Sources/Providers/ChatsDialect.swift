@@ -8,8 +8,6 @@ import Wire
 ///
 /// OpenAI API reference, "Create chat completion".
 enum ChatsDialect: ServiceDialect {
-    static let path = "/chat/completions"
-
     static func body(_ request: ConversationRequest, model: String) throws -> WrittenRequest {
         var body: JSON.Object = [
             "model": .string(model), "stream": true,

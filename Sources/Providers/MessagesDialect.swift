@@ -8,7 +8,6 @@ import Wire
 ///
 /// Anthropic API reference, "Create a Message" and "Streaming messages", version 2023-06-01.
 enum MessagesDialect: ServiceDialect {
-    static let path = "/messages"
     /// Maximum length of an answer if the request has none: the API requires one.
     private static let maximumTokens = 8192
     /// The API's least budget of reasoning tokens.

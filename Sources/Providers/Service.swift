@@ -6,6 +6,14 @@ import Wire
 package enum ServiceAPI: String, Sendable, CaseIterable {
     case openAI = "openai"
     case anthropic
+
+    /// Path behind `/v1` that conversations are sent to.
+    package var path: String {
+        switch self {
+        case .openAI: "/chat/completions"
+        case .anthropic: "/messages"
+        }
+    }
 }
 
 /// A model of a service, as a provider.
@@ -39,7 +47,7 @@ package struct Service<Transport: ServiceTransport>: Provider {
         let bytes = written.body.bytes
         return try await Conversation(
             request.sampling, count: request.choices, warnings: written.warnings
-        ) { [transport] send in
+        ) { [transport, api] send in
             var reader = Dialect.reader(for: request)
             var guards = guardrail.map { Array(repeating: ChoiceGuard($0), count: request.choices) }
             func pass(_ deltas: [ChoiceDelta]) throws {
@@ -48,14 +56,14 @@ package struct Service<Transport: ServiceTransport>: Provider {
                     send(delta)
                 }
             }
-            try await transport.events(Dialect.path, bytes) { event in
+            try await transport.events(api, bytes) { event in
                 let deltas: [ChoiceDelta]
                 do throws(ServiceProblem) { deltas = try reader.read(event) } catch {
-                    throw transport.error(error, at: Dialect.path)
+                    throw transport.error(error, of: api)
                 }
                 try pass(deltas)
             }
-            guard reader.isWhole else { throw transport.error(.brokenOff, at: Dialect.path) }
+            guard reader.isWhole else { throw transport.error(.brokenOff, of: api) }
             try pass(reader.finish())
         }
     }
@@ -65,8 +73,6 @@ package struct Service<Transport: ServiceTransport>: Provider {
 protocol ServiceDialect: Sendable {
     associatedtype Reader: AnswerEventReader
 
-    /// Path behind `/v1`.
-    static var path: String { get }
     /// - Throws: `NotSentError`.
     static func body(_ request: ConversationRequest, model: String) throws -> WrittenRequest
     static func reader(for request: ConversationRequest) -> Reader

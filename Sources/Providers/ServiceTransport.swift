@@ -2,11 +2,10 @@
 package protocol ServiceTransport: Sendable {
     /// Posts JSON and passes the data of each event of the answer on.
     ///
-    /// - Parameter path: Path behind `/v1`, such as `/chat/completions`.
     /// - Throws: The transport's errors; those of `event`.
-    func events(_ path: String, _ body: [UInt8], _ event: (String) throws -> Void) async throws
-    /// The error to throw for a problem with the answer of a path.
-    func error(_ problem: ServiceProblem, at path: String) -> any Error
+    func events(_ api: ServiceAPI, _ body: [UInt8], _ event: (String) throws -> Void) async throws
+    /// The error to throw for a problem with an answer.
+    func error(_ problem: ServiceProblem, of api: ServiceAPI) -> any Error
 }
 
 /// What is wrong with a service's answer.

@@ -135,15 +135,12 @@ public struct APIClient: Sendable {
     private func send(
         _ method: String, _ endpoint: Endpoint, _ body: [UInt8], _ key: String
     ) async throws -> ClientResponse {
-        for pause in pauses.unreachable {
-            do {
-                return try await sendOnce(method, endpoint, body, key)
-            } catch ClientError.notConnected(let reason) {
-                note(method, endpoint.path, "\(reason). Trying again.")
-                try await Task.sleep(for: pause)
-            }
+        try await ClientError.retryingConnection(after: pauses.unreachable) {
+            try await sendOnce(method, endpoint, body, key)
+        } pause: { pause, reason in
+            note(method, endpoint.path, "\(reason). Trying again.")
+            try await Task.sleep(for: pause)
         }
-        return try await sendOnce(method, endpoint, body, key)
     }
 
     private func sendOnce(
@@ -200,27 +197,27 @@ public struct APIClient: Sendable {
 }
 
 extension APIClient: ServiceTransport {
-    /// The APIs of services lie here; the app's own paths are beside it.
-    private static let servicePath = "/v1"
+    /// The APIs of services lie below `/v1`; the app's own paths are beside it.
+    private static func path(_ api: ServiceAPI) -> String { "/v1" + api.path }
 
-    package func events(_ path: String, _ body: [UInt8], _ event: (String) throws -> Void) async throws {
+    package func events(_ api: ServiceAPI, _ body: [UInt8], _ event: (String) throws -> Void) async throws {
         var parser = ServerSentEventParser()
-        try await exchange("POST", Self.servicePath + path, body) { piece in
+        try await exchange("POST", Self.path(api), body) { piece in
             for text in try parser.push(piece) { try event(text) }
         }
     }
 
-    package func error(_ problem: ServiceProblem, at path: String) -> any Error {
+    package func error(_ problem: ServiceProblem, of api: ServiceAPI) -> any Error {
         switch problem {
-        case .unreadable(let reason): return unreadable(Self.servicePath + path, reason)
-        case .brokenOff: return brokenOff(path, "it ended before it was finished")
-        case .reported(_, let message): return brokenOff(path, message ?? "an error without a message")
+        case .unreadable(let reason): return unreadable(Self.path(api), reason)
+        case .brokenOff: return brokenOff(api, "it ended before it was finished")
+        case .reported(_, let message): return brokenOff(api, message ?? "an error without a message")
         case .refused: return ContentBlocked()
         }
     }
 
-    private func brokenOff(_ path: String, _ reason: String) -> APIClientError {
-        note("POST", Self.servicePath + path, "the connection dropped mid-answer: \(reason)")
+    private func brokenOff(_ api: ServiceAPI, _ reason: String) -> APIClientError {
+        note("POST", Self.path(api), "the connection dropped mid-answer: \(reason)")
         return .noResponse
     }
 }

@@ -16,6 +16,27 @@ public enum ClientError: Error, Equatable, Sendable {
     case malformed(String)
 }
 
+extension ClientError {
+    /// Makes attempts until one has a connection: nothing was sent before, so nothing can happen twice.
+    ///
+    /// - Parameters:
+    ///   - pauses: One for each further attempt.
+    ///   - pause: Waits; gets the reason of the failure.
+    package static func retryingConnection<Answer>(
+        after pauses: [Duration], _ attempt: () async throws -> Answer,
+        pause: (Duration, _ reason: String) async throws -> Void
+    ) async throws -> Answer {
+        for duration in pauses {
+            do {
+                return try await attempt()
+            } catch ClientError.notConnected(let reason) {
+                try await pause(duration, reason)
+            }
+        }
+        return try await attempt()
+    }
+}
+
 extension ClientError: CustomStringConvertible {
     public var description: String {
         switch self {

@@ -21,8 +21,8 @@ package final class Upstream: Sendable {
     private let missing = Mutex<Set<UpstreamEndpoint>>([])
     private let models = UpstreamModels()
 
-    /// Maximum attempts to connect.
-    private static let attempts = 3
+    /// Pauses after failed attempts to connect.
+    private static let pauses: [Duration] = [.milliseconds(100), .milliseconds(400)]
     /// Maximum bytes of an answer that is not streamed: ten images as base64.
     private static let mostBytes = 32 << 20
     private static let mostBytesOfModels = 4 << 20
@@ -118,7 +118,13 @@ package final class Upstream: Sendable {
         let trial = UpstreamTrial { [self] ending in settle(ticket, ending, client) }
         let response: ClientResponse
         do {
-            response = try await sendUntilConnected(endpoint, body, headers(request))
+            response = try await ClientError.retryingConnection(after: Self.pauses) {
+                try await self.client.send(
+                    "POST", options.basePath + endpoint.path, headers: headers(request), body: body)
+            } pause: { pause, _ in
+                // Jitter, so that many requests do not retry at once.
+                try await tools.sleep(pause * .random(in: 0.5...1.5))
+            }
         } catch let error as ClientError {
             trial.settle(.failed)
             throw APIError(error)
@@ -138,23 +144,6 @@ package final class Upstream: Sendable {
             }
         }
         return reply
-    }
-
-    /// Retries only if no connection was made: nothing was sent, so nothing can happen twice.
-    private func sendUntilConnected(
-        _ endpoint: UpstreamEndpoint, _ body: [UInt8], _ headers: Headers
-    ) async throws -> ClientResponse {
-        var delay = 0.1
-        for _ in 1..<Self.attempts {
-            do {
-                return try await client.send("POST", options.basePath + endpoint.path, headers: headers, body: body)
-            } catch ClientError.notConnected {
-                // Jitter, so that many requests do not retry at once.
-                try await tools.sleep(.seconds(delay * .random(in: 0.5...1.5)))
-                delay *= 4
-            }
-        }
-        return try await client.send("POST", options.basePath + endpoint.path, headers: headers, body: body)
     }
 
     private func headers(_ request: Request? = nil) -> Headers {
@@ -201,6 +190,14 @@ package enum UpstreamEndpoint: Sendable {
         }
     }
 
+    /// The endpoint that requests are translated for.
+    fileprivate static func conversations(of api: ServiceAPI) -> Self {
+        switch api {
+        case .openAI: .chat
+        case .anthropic: .messages
+        }
+    }
+
     var path: String {
         switch self {
         case .chat: "/chat/completions"
@@ -243,9 +240,8 @@ private struct UpstreamTransport: ServiceTransport {
     let upstream: Upstream
     let trace: RequestTrace
 
-    func events(_ path: String, _ body: [UInt8], _ event: (String) throws -> Void) async throws {
-        let endpoint: UpstreamEndpoint = path == UpstreamEndpoint.messages.path ? .messages : .chat
-        let reply = try await upstream.send(endpoint, body, trace)
+    func events(_ api: ServiceAPI, _ body: [UInt8], _ event: (String) throws -> Void) async throws {
+        let reply = try await upstream.send(.conversations(of: api), body, trace)
         var parser = ServerSentEventParser(limit: EventRelay.mostBytes)
         do {
             while let piece = try await reply.next() {
@@ -262,7 +258,7 @@ private struct UpstreamTransport: ServiceTransport {
         reply.succeeds()
     }
 
-    func error(_ problem: ServiceProblem, at _: String) -> any Error {
+    func error(_ problem: ServiceProblem, of _: ServiceAPI) -> any Error {
         switch problem {
         case .unreadable: APIError.isNoEvent
         case .brokenOff: APIError(ClientError.lost)
