@@ -45,10 +45,11 @@ public struct SamplingFields: Decodable, Sendable {
     /// The value under a name, as the client spelled it.
     public func value(spelled name: String) -> Value? { values.first { $0.name == name }?.value }
 
-    /// The value of a field: that of the first of its names that the request has.
+    /// The value of a field: that of the first of its names that the request has; of stop texts, those of all names.
     public subscript(_ field: SamplingField) -> Value? {
-        for name in field.names { if let value = value(spelled: name.name) { return value } }
-        return nil
+        let values = field.names.compactMap { value(spelled: $0.name) }
+        if case .stops = field.kind, values.count > 1 { return .texts(values.flatMap { $0.texts ?? [] }) }
+        return values.first
     }
 
     /// The value of a field that has a whole number.
