@@ -190,6 +190,7 @@ struct AttentionRows {
     private func attend(_ words: WordAttentionKernels, _ softcap: Float, _ bias: Bool) {
         for first in stride(from: 0, to: count, by: BlockAttention.rows) {
             let block = first / BlockAttention.rows
+            guard (first..<first + BlockAttention.rows).contains(where: { self.first[$0] < end[$0] }) else { continue }
             words.attend(
                 WordAttention(
                     queries: blockQueries(block), scales: scales + first, outputs: blockOutputs(block),

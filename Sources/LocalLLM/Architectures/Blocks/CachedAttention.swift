@@ -129,8 +129,7 @@ extension Compute {
         let fitsWords = cached.valueWidth % 16 == 0 && cached.keyWidth <= WordPage.mostWidth
         let words = fitsWords && exact < queries.rows ? kernels.wordAttention : nil
         let group = shape.heads / cached.heads
-        // Query vectors per tile: each page is converted once and read for all of them.
-        let tileRows = max(1, (words == nil ? 64 : 128) / group)
+        let tileRows = max(1, (words == nil ? 64 : wordVectors(of: queries.rows * shape.heads, cached)) / group)
         let tiles = { (segment: Step.Segment) in (segment.rows.count + tileRows - 1) / tileRows }
         reserveScratch(
             floats: AttentionRows.scratchFloats(
@@ -154,6 +153,17 @@ extension Compute {
                 ).attend(queries, into: output)
             }
         }
+    }
+}
+
+extension Compute {
+    /// Query vectors of a tile, of `count` in all: each page is converted to integers once and read for all of them.
+    ///
+    /// So many that converting takes little of the time, but their state stays in the L2 cache, and each thread has
+    /// some tiles.
+    private func wordVectors(of count: Int, _ cached: StateShape.PagedLayer) -> Int {
+        let inCache = (256 << 10) / (MemoryLayout<Float>.size * (cached.keyWidth + cached.valueWidth))
+        return max(128, min(512, inCache, count / (4 * pool.count)))
     }
 }
 
