@@ -162,8 +162,8 @@ extension Compute {
     /// So many that converting takes little of the time, but their state stays in the L2 cache, and each thread has
     /// some tiles.
     private func wordVectors(of count: Int, _ cached: StateShape.PagedLayer) -> Int {
-        let inCache = (256 << 10) / (MemoryLayout<Float>.size * (cached.keyWidth + cached.valueWidth))
-        return max(128, min(512, inCache, count / (4 * pool.count)))
+        let inCache = (512 << 10) / (MemoryLayout<Float>.size * (cached.keyWidth + cached.valueWidth))
+        return max(128, min(1024, inCache, count / (4 * pool.count)))
     }
 }
 
@@ -230,8 +230,11 @@ private struct Tile {
         let readsHalves = vectors.readsHalves && cached.quantizedPage == nil && !cached.isLatent
         let oldest = shape.oldest(seenFrom: start)
         let lastPage = (seenEnd(from: start + rows.count - 1) - 1) / pageTokens
+        // Pages of which every row sees all tokens.
+        let whole = wholePages(seenFrom: start...start + rows.count - 1)
         for page in oldest / pageTokens...lastPage {
-            vectors.see(pageAt: page * pageTokens)
+            // The vectors see of such a page what they see of the one before.
+            if bias || !whole.dropFirst().contains(page) { vectors.see(pageAt: page * pageTokens) }
             let next = part(min(page + 1, lastPage))
             if readsHalves {
                 vectors.attendHalves(part(page), next: next, softcap: softcap, bias: bias)
@@ -268,6 +271,11 @@ private struct Tile {
                 kernels.rows.hadamard(output[row] + (head * group + member) * valueWidth, valueWidth)
             }
         }
+    }
+
+    private func wholePages(seenFrom positions: ClosedRange<Int>) -> Range<Int> {
+        let first = (shape.oldest(seenFrom: positions.upperBound) + pageTokens - 1) / pageTokens
+        return first..<max(first, (positions.lowerBound + 1) / pageTokens)
     }
 
     /// Converts up to 32 compressed vectors to a page of floats.
