@@ -1,12 +1,9 @@
 // Attention over one page of the KV cache; see `KernelsPortable.attendPage` for the layout and the method.
 //
-// Four query rows at a time, so that each load of keys or values feeds four multiply-adds, with eight independent sums.
+// Up to eight query rows at a time, so that each load of keys or values feeds eight multiply-adds.
 
 import CIntrinsics
 public import KernelFormats
-
-/// Query rows that share a load.
-private let block = 4
 
 /// As `KernelsPortable.attendPage`, for value widths that are multiples of 16.
 @inline(never)
@@ -16,7 +13,7 @@ public func attendPage(_ work: PageAttention) {
 
 /// As `attendPage`, with the same bits, for a page of halves, which are converted in registers.
 ///
-/// A page is read once for each four rows.
+/// A page is read once for each eight rows.
 ///
 /// - Parameters:
 ///   - work: Its `page` is not read.
@@ -39,73 +36,127 @@ private func attend<Numbers: NumberFormat>(
     let values = page + valuesOffset
     var row = 0
     while row < rows {
-        // An incomplete last block is filled up with the last row, whose extra results are not used.
-        let last = rows &- 1
-        let (r1, r2, r3) = (min(row &+ 1, last), min(row &+ 2, last), min(row &+ 3, last))
+        let count = min(attendRows, rows &- row)
+        // A block is filled up to four or eight rows with the last one, whose extra results are not used.
+        @inline(__always)
+        func four<Row>(_ all: UnsafePointer<Row>, _ index: Int) -> FourRows<Row> {
+            let (start, last) = (row &+ index, rows &- 1)
+            return FourRows(
+                all[min(start, last)], all[min(start &+ 1, last)], all[min(start &+ 2, last)],
+                all[min(start &+ 3, last)])
+        }
         // The first rows prefetch.
         let nextKeys = row == 0 ? next : nil
         var nextValues: UnsafeRawPointer?
         if let nextKeys { nextValues = nextKeys + valuesOffset }
-        scores(
-            Numbers.self, queries[row], queries[r1], queries[r2], queries[r3], page, keyWidth, weights, next: nextKeys)
-        let count = min(block, rows &- row)
-        for index in 0..<block {
-            let mine = weights + pageTokens &* index
-            if index < count {
-                let r = row &+ index
-                if !changes.isEmpty { change(mine, changes, r) }
-                softmax(mine, Int(first[r]), Int(end[r]), &maxima[r], &sums[r], outputs[r], valueWidth)
-            } else {
-                for token in 0..<pageTokens { mine[token] = 0 }
-            }
-        }
-        if count == block {
-            addValues(
-                Numbers.self, weights, values, valueWidth, outputs[row], outputs[r1], outputs[r2], outputs[r3],
-                next: nextValues)
+        let (q, o) = ((four(queries, 0), four(queries, 4)), (four(outputs, 0), four(outputs, 4)))
+        if count > 4 {
+            scores(Numbers.self, true, q, page, keyWidth, weights, next: nextKeys)
         } else {
-            for index in 0..<count {
-                addValues(
-                    Numbers.self, weights + pageTokens &* index, values, valueWidth, from: 0, outputs[row &+ index])
-            }
+            scores(Numbers.self, false, q, page, keyWidth, weights, next: nextKeys)
         }
-        row &+= block
+        for index in 0..<count {
+            let (mine, r) = (weights + pageTokens &* index, row &+ index)
+            if !changes.isEmpty { change(mine, changes, r) }
+            softmax(mine, Int(first[r]), Int(end[r]), &maxima[r], &sums[r], outputs[r], valueWidth)
+        }
+        if count > 4 {
+            addValues(Numbers.self, true, weights, values, valueWidth, o, next: nextValues)
+        } else {
+            addValues(Numbers.self, false, weights, values, valueWidth, o, next: nextValues)
+        }
+        for index in 0..<count {
+            addLastValues(Numbers.self, weights + pageTokens &* index, values, valueWidth, outputs[row &+ index])
+        }
+        row &+= attendRows
     }
+}
+
+/// Something of four query rows.
+private struct FourRows<Row> {
+    let (a, b, c, d): (Row, Row, Row, Row)
+
+    @inline(__always)
+    init(_ a: Row, _ b: Row, _ c: Row, _ d: Row) { (self.a, self.b, self.c, self.d) = (a, b, c, d) }
+}
+
+/// The sums of four rows by 32 tokens or columns, in two registers each.
+private struct FourSums {
+    private typealias Row = (__m512, __m512)
+    private var a: Row, b: Row, c: Row, d: Row
+
+    @inline(__always)
+    init() {
+        let zero = (_mm512_setzero_ps(), _mm512_setzero_ps())
+        (a, b, c, d) = (zero, zero, zero, zero)
+    }
+
+    @inline(__always)
+    init(_ rows: FourRows<UnsafeMutablePointer<Float>>, _ column: Int) {
+        @inline(__always)
+        func row(_ p: UnsafeMutablePointer<Float>) -> Row { (load(p + column), load(p + (column &+ 16))) }
+        (a, b, c, d) = (row(rows.a), row(rows.b), row(rows.c), row(rows.d))
+    }
+
+    /// Adds the products of two registers by a number of each row.
+    @inline(__always)
+    mutating func add(_ x: FourRows<UnsafePointer<Float>>, _ index: Int, _ low: __m512, _ high: __m512) {
+        @inline(__always)
+        func add(_ x: Float, _ sum: inout Row) {
+            sum.0 = _mm512_fmadd_ps(_mm512_set1_ps(x), low, sum.0)
+            sum.1 = _mm512_fmadd_ps(_mm512_set1_ps(x), high, sum.1)
+        }
+        add(x.a[index], &a)
+        add(x.b[index], &b)
+        add(x.c[index], &c)
+        add(x.d[index], &d)
+    }
+
+    /// Stores the scores of 32 tokens.
+    @inline(__always)
+    func store(_ scores: UnsafeMutablePointer<Float>) {
+        store2(scores, a.0, a.1)
+        store2(scores + pageTokens, b.0, b.1)
+        store2(scores + 2 &* pageTokens, c.0, c.1)
+        store2(scores + 3 &* pageTokens, d.0, d.1)
+    }
+
+    /// Stores the last row first, as rows behind the last one of a block are copies of it.
+    @inline(__always)
+    func store(_ rows: FourRows<UnsafeMutablePointer<Float>>, _ column: Int) {
+        store2(rows.d + column, d.0, d.1)
+        store2(rows.c + column, c.0, c.1)
+        store2(rows.b + column, b.0, b.1)
+        store2(rows.a + column, a.0, a.1)
+    }
+}
+
+extension FourRows where Row == UnsafePointer<Float> {
+    /// Rows of 32 weights.
+    @inline(__always)
+    fileprivate init(_ p: Row) { self.init(p, p + pageTokens, p + 2 &* pageTokens, p + 3 &* pageTokens) }
 }
 
 @inline(__always)
 private func load(_ p: UnsafePointer<Float>) -> __m512 { _mm512_loadu_ps(p) }
 
-/// `out[32 · r + t] = q of row r · key t`.
+/// `out[32 · r + t] = q of row r · key t` for four rows, or with `both`, a literal, for eight.
 @inline(__always)
 private func scores<Numbers: NumberFormat>(
-    _: Numbers.Type, _ q0: UnsafePointer<Float>, _ q1: UnsafePointer<Float>, _ q2: UnsafePointer<Float>,
-    _ q3: UnsafePointer<Float>,
+    _: Numbers.Type, _ both: Bool, _ q: (FourRows<UnsafePointer<Float>>, FourRows<UnsafePointer<Float>>),
     _ keys: UnsafeRawPointer, _ width: Int, _ out: UnsafeMutablePointer<Float>, next: UnsafeRawPointer?
 ) {
-    let zero = _mm512_setzero_ps()
-    var (a0, a1, b0, b1) = (zero, zero, zero, zero)
-    var (c0, c1, d0, d1) = (zero, zero, zero, zero)
+    var (first, second) = (FourSums(), FourSums())
     var k = keys
     for d in 0..<width {
         if let next { prefetch_to_l2(next + 2 &* Numbers.bytes &* d) }
-        let (k0, k1) = (Numbers.load(k), Numbers.load(k + Numbers.bytes))
-        let (x, y) = (_mm512_set1_ps(q0[d]), _mm512_set1_ps(q1[d]))
-        a0 = _mm512_fmadd_ps(x, k0, a0)
-        a1 = _mm512_fmadd_ps(x, k1, a1)
-        b0 = _mm512_fmadd_ps(y, k0, b0)
-        b1 = _mm512_fmadd_ps(y, k1, b1)
-        let (z, w) = (_mm512_set1_ps(q2[d]), _mm512_set1_ps(q3[d]))
-        c0 = _mm512_fmadd_ps(z, k0, c0)
-        c1 = _mm512_fmadd_ps(z, k1, c1)
-        d0 = _mm512_fmadd_ps(w, k0, d0)
-        d1 = _mm512_fmadd_ps(w, k1, d1)
+        let (low, high) = (Numbers.load(k), Numbers.load(k + Numbers.bytes))
+        first.add(q.0, d, low, high)
+        if both { second.add(q.1, d, low, high) }
         k += 2 &* Numbers.bytes
     }
-    store2(out, a0, a1)
-    store2(out + pageTokens, b0, b1)
-    store2(out + 2 &* pageTokens, c0, c1)
-    store2(out + 3 &* pageTokens, d0, d1)
+    first.store(out)
+    if both { second.store(out + 4 &* pageTokens) }
 }
 
 @inline(__always)
@@ -192,64 +243,45 @@ func exponential(_ x: __m512) -> __m512 {
     return zero_below(x, low, _mm512_scalef_ps(p, n))
 }
 
-/// `o += Σ weights[32 · r + t] · value t` for four rows, 32 columns at a time.
+/// `o += Σ weights[32 · r + t] · value t` for four rows, or with `both`, a literal, for eight; 32 columns at a time.
 @inline(__always)
 private func addValues<Numbers: NumberFormat>(
-    _: Numbers.Type, _ weights: UnsafePointer<Float>, _ values: UnsafeRawPointer, _ width: Int,
-    _ o0: UnsafeMutablePointer<Float>, _ o1: UnsafeMutablePointer<Float>, _ o2: UnsafeMutablePointer<Float>,
-    _ o3: UnsafeMutablePointer<Float>, next: UnsafeRawPointer?
+    _: Numbers.Type, _ both: Bool, _ weights: UnsafeMutablePointer<Float>, _ values: UnsafeRawPointer, _ width: Int,
+    _ o: (FourRows<UnsafeMutablePointer<Float>>, FourRows<UnsafeMutablePointer<Float>>), next: UnsafeRawPointer?
 ) {
     let stride = width / 16 &* Numbers.bytes
+    let w = (FourRows(UnsafePointer(weights)), FourRows(UnsafePointer(weights + 4 &* pageTokens)))
     var d = 0
     while d &+ 32 <= width {
-        var (a0, a1) = (load(o0 + d), load(o0 + (d &+ 16)))
-        var (b0, b1) = (load(o1 + d), load(o1 + (d &+ 16)))
-        var (c0, c1) = (load(o2 + d), load(o2 + (d &+ 16)))
-        var (d0, d1) = (load(o3 + d), load(o3 + (d &+ 16)))
+        var first = FourSums(o.0, d)
+        var second = both ? FourSums(o.1, d) : FourSums()
         var offset = d / 16 &* Numbers.bytes
         for t in 0..<pageTokens {
             if let next { prefetch_to_l2(next + 2 &* Numbers.bytes &* (d &+ t)) }
-            let (v0, v1) = (Numbers.load(values + offset), Numbers.load(values + (offset &+ Numbers.bytes)))
-            let (x, y) = (_mm512_set1_ps(weights[t]), _mm512_set1_ps(weights[pageTokens &+ t]))
-            a0 = _mm512_fmadd_ps(x, v0, a0)
-            a1 = _mm512_fmadd_ps(x, v1, a1)
-            b0 = _mm512_fmadd_ps(y, v0, b0)
-            b1 = _mm512_fmadd_ps(y, v1, b1)
-            let z = _mm512_set1_ps(weights[2 &* pageTokens &+ t]), w = _mm512_set1_ps(weights[3 &* pageTokens &+ t])
-            c0 = _mm512_fmadd_ps(z, v0, c0)
-            c1 = _mm512_fmadd_ps(z, v1, c1)
-            d0 = _mm512_fmadd_ps(w, v0, d0)
-            d1 = _mm512_fmadd_ps(w, v1, d1)
+            let (low, high) = (Numbers.load(values + offset), Numbers.load(values + (offset &+ Numbers.bytes)))
+            first.add(w.0, t, low, high)
+            if both { second.add(w.1, t, low, high) }
             offset &+= stride
         }
-        store2(o0 + d, a0, a1)
-        store2(o1 + d, b0, b1)
-        store2(o2 + d, c0, c1)
-        store2(o3 + d, d0, d1)
+        if both { second.store(o.1, d) }
+        first.store(o.0, d)
         d &+= 32
     }
-    addValues(Numbers.self, weights, values, width, from: d, o0)
-    addValues(Numbers.self, weights + pageTokens, values, width, from: d, o1)
-    addValues(Numbers.self, weights + 2 &* pageTokens, values, width, from: d, o2)
-    addValues(Numbers.self, weights + 3 &* pageTokens, values, width, from: d, o3)
 }
 
-/// As above for one row, from column `start` on, 16 at a time.
+/// As above for one row, and the last 16 columns of a width that is no multiple of 32.
 @inline(__always)
-private func addValues<Numbers: NumberFormat>(
-    _: Numbers.Type, _ weights: UnsafePointer<Float>, _ values: UnsafeRawPointer, _ width: Int, from start: Int,
+private func addLastValues<Numbers: NumberFormat>(
+    _: Numbers.Type, _ weights: UnsafePointer<Float>, _ values: UnsafeRawPointer, _ width: Int,
     _ o: UnsafeMutablePointer<Float>
 ) {
+    guard width % 32 != 0 else { return }
     let stride = width / 16 &* Numbers.bytes
-    var d = start
-    while d < width {
-        var a = load(o + d)
-        var v = values + d / 16 &* Numbers.bytes
-        for t in 0..<pageTokens {
-            a = _mm512_fmadd_ps(_mm512_set1_ps(weights[t]), Numbers.load(v), a)
-            v += stride
-        }
-        _mm512_storeu_ps(o + d, a)
-        d &+= 16
+    var a = load(o + (width &- 16))
+    var v = values + (stride &- Numbers.bytes)
+    for t in 0..<pageTokens {
+        a = _mm512_fmadd_ps(_mm512_set1_ps(weights[t]), Numbers.load(v), a)
+        v += stride
     }
+    _mm512_storeu_ps(o + (width &- 16), a)
 }

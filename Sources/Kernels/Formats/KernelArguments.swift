@@ -3,7 +3,7 @@
 /// Tokens in a page of the KV cache.
 @inlinable public var pageTokens: Int { 32 }
 /// Maximum rows whose scores a tier's kernel holds at a time.
-@inlinable public var attendRows: Int { 4 }
+@inlinable public var attendRows: Int { 8 }
 
 /// A product of floats: C[tokens, rows] (+)= A[tokens, k] · W[rows, k]ᵀ.
 public struct FloatProduct {
