@@ -55,7 +55,7 @@ package final class MachineMeter {
         defer { pool.stop() }
         let peaks = (KernelSet.available.first { $0.tier == tier } ?? .best).peaks
         return MachineMeasurement(
-            threads: pool.count, readBandwidth: readBandwidth(pool),
+            threads: pool.count, readBandwidth: readBandwidth(pool, peaks.read),
             floatPeak: best(of: 5) { Self.speed(pool, peaks.operations.floats, peaks.floats) },
             wordPeak: best(of: 5) { Self.speed(pool, peaks.operations.words, peaks.words) },
             bytePeak: best(of: 5) { Self.speed(pool, peaks.operations.bytes, peaks.bytes) })
@@ -71,14 +71,16 @@ package final class MachineMeter {
         (0..<count).map { _ in measure() }.max() ?? 0
     }
 
-    private func readBandwidth(_ pool: ThreadPool) -> Double {
+    private func readBandwidth(
+        _ pool: ThreadPool, _ read: @Sendable (_ memory: UnsafeRawPointer, _ bytes: Int) -> UInt64
+    ) -> Double {
         let sums = UnsafeMutablePointer<UInt64>.allocate(capacity: pool.count * 8)
         defer { sums.deallocate() }
         sums.initialize(repeating: 0, count: pool.count * 8)
         return best(of: 8) {
             let seconds = Self.seconds {
                 pool.forEach(memoryBytes / Self.pieceBytes) { piece, worker in
-                    sums[8 * worker] &+= readAll(memory + piece * Self.pieceBytes, bytes: Self.pieceBytes)
+                    sums[8 * worker] &+= read(memory + piece * Self.pieceBytes, Self.pieceBytes)
                 }
             }
             return Double(memoryBytes) / seconds

@@ -11,6 +11,7 @@
         static let avx2: KernelSet = {
             var set = vectorKernels(.avx2)
             set.rows.addLowRank = { KernelsAVX2.addLowRank($0) }
+            set.peaks.read = { KernelsAVX2.readAll($0, bytes: $1) }
             set.quantize = {
                 guard $0.isQuantized else { return KernelSet.portable.quantize($0, $1, $2, $3, $4) }
                 KernelsAVX2.quantize($0, $1, importance: $2, into: $3, count: $4)
@@ -60,7 +61,8 @@
                 ),
                 floats: { _ = KernelsAVX512.multiplyAddFloats(rounds: $0, 0.5) },
                 words: { _ = KernelsAVX512.multiplyAddWords(rounds: $0, 3) },
-                bytes: { _ = KernelsAVX512.multiplyAddBytes(rounds: $0, 3) })
+                bytes: { _ = KernelsAVX512.multiplyAddBytes(rounds: $0, 3) },
+                read: { KernelsAVX512.readAll($0, bytes: $1) })
             return set
         }()
     }
