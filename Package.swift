@@ -235,8 +235,6 @@ let package = Package(
         .library(name: "Template", targets: ["Template"]),
         .library(name: "Constraint", targets: ["Constraint"]),
         .library(name: "Client", targets: ["Client"]),
-        .library(name: "HTTP", targets: ["HTTP"]),
-        .library(name: "Wire", targets: ["Wire"]),
         .executable(name: "shim", targets: ["ShimProgram"]),
         .executable(name: "chat", targets: ["Chat"]),
         .executable(name: "bench", targets: ["Bench"]),

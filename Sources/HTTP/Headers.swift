@@ -1,26 +1,26 @@
 /// Header fields in order. Names are case-insensitive and may repeat.
-public struct Headers: Sendable, Equatable, ExpressibleByDictionaryLiteral {
-    public struct Field: Sendable, Equatable {
-        public var name: String
-        public var value: String
+package struct Headers: Sendable, Equatable, ExpressibleByDictionaryLiteral {
+    package struct Field: Sendable, Equatable {
+        package var name: String
+        package var value: String
     }
 
     /// All fields in order.
-    public private(set) var fields: [Field] = []
+    package private(set) var fields: [Field] = []
 
-    public init(dictionaryLiteral elements: (String, String)...) {
+    package init(dictionaryLiteral elements: (String, String)...) {
         fields = elements.map { Field(name: $0.0, value: $0.1) }
     }
 
-    public init() {}
+    package init() {}
 
     /// Adds a field and keeps others with the same name.
-    public mutating func append(_ name: String, _ value: String) {
+    package mutating func append(_ name: String, _ value: String) {
         fields.append(Field(name: name, value: value))
     }
 
     /// The first value of a name. Setting replaces all values; `nil` removes them.
-    public subscript(name: String) -> String? {
+    package subscript(name: String) -> String? {
         get { fields.first { equalsIgnoringCase($0.name, name) }?.value }
         set {
             fields.removeAll { equalsIgnoringCase($0.name, name) }
@@ -29,7 +29,7 @@ public struct Headers: Sendable, Equatable, ExpressibleByDictionaryLiteral {
     }
 
     /// Every value of a name, in order.
-    public func all(_ name: String) -> [String] {
+    package func all(_ name: String) -> [String] {
         fields.compactMap { equalsIgnoringCase($0.name, name) ? $0.value : nil }
     }
 

@@ -1,8 +1,8 @@
 import Platform
 
 /// Why a server or client could not be set up: address, certificate or system call.
-public struct NetworkError: Error, Equatable, Sendable, CustomStringConvertible {
-    public enum Reason: Sendable {
+package struct NetworkError: Error, Equatable, Sendable, CustomStringConvertible {
+    package enum Reason: Sendable {
         case addressInUse
         /// The host is not an address of this machine, or the port requires privileges.
         case addressUnavailable
@@ -11,11 +11,11 @@ public struct NetworkError: Error, Equatable, Sendable, CustomStringConvertible 
         case system
     }
 
-    public var reason: Reason
+    package var reason: Reason
     /// What failed and why, as shown to users.
-    public var message: String
+    package var message: String
 
-    public var description: String { message }
+    package var description: String { message }
 
     static func system(_ call: String, _ code: Int32 = errno) -> Self {
         .init(reason: .system, message: "\(call): \(String(cString: strerror(code)))")
@@ -23,6 +23,6 @@ public struct NetworkError: Error, Equatable, Sendable, CustomStringConvertible 
 }
 
 /// The server has stopped and its grace period for running requests is over.
-public struct ServerStopped: Error {
-    public init() {}
+package struct ServerStopped: Error {
+    package init() {}
 }

@@ -1,26 +1,26 @@
 /// A request with its whole body.
-public struct Request: Sendable {
-    public var method: String
+package struct Request: Sendable {
+    package var method: String
     /// The target as sent, still percent-encoded, with its query, as signatures need it.
-    public var target: String
+    package var target: String
     /// The target's percent-decoded path; `*` for `OPTIONS *`.
-    public var path: String
+    package var path: String
     /// The target's percent-decoded query items in order.
-    public var query: [QueryItem]
-    public var headers: Headers
+    package var query: [QueryItem]
+    package var headers: Headers
     /// The whole body, without chunk framing.
-    public var body: [UInt8]
+    package var body: [UInt8]
     /// The peer's address, as `127.0.0.1:49152` or `[::1]:49152`.
-    public var peer: String
+    package var peer: String
     /// The client's network, to which limits apply: an IPv4 address or an IPv6 /64. Behind a trusted proxy, that of the
     /// proxy's client.
-    public internal(set) var network: String
+    package internal(set) var network: String
     /// Whether the server is stopping: the connection closes after this request.
-    public internal(set) var isLast = false
+    package internal(set) var isLast = false
     /// What `Server.Configuration.makeNotes` returned for this request; also in its `RequestRecord`.
-    public internal(set) var notes: any Sendable = ()
+    package internal(set) var notes: any Sendable = ()
 
-    public init(
+    package init(
         method: String, target: String, path: String, query: [QueryItem] = [], headers: Headers = [:],
         body: [UInt8] = [], peer: String = ""
     ) {
@@ -47,11 +47,11 @@ public struct Request: Sendable {
 }
 
 /// A `name=value` of a query; `value` is empty without `=`.
-public struct QueryItem: Sendable, Equatable {
-    public var name: String
-    public var value: String
+package struct QueryItem: Sendable, Equatable {
+    package var name: String
+    package var value: String
 
-    public init(name: String, value: String) {
+    package init(name: String, value: String) {
         self.name = name
         self.value = value
     }

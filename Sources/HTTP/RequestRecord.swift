@@ -1,7 +1,7 @@
 /// The outcome of one request, for a log.
-public struct RequestRecord: Sendable {
+package struct RequestRecord: Sendable {
     /// Why a request has no complete response.
-    public enum Failure: String, Sendable {
+    package enum Failure: String, Sendable {
         case clientLeft = "client_left"
         /// The client accepted no byte of the response for `Limits.writeStall`.
         case clientStalled = "client_stalled"
@@ -12,25 +12,25 @@ public struct RequestRecord: Sendable {
     }
 
     /// Unique id, also sent to the client as `X-Request-Id`.
-    public let id: String
+    package let id: String
     /// See `Request.peer`.
-    public let peer: String
+    package let peer: String
     /// `nil` if the request was invalid.
-    public internal(set) var method: String?
+    package internal(set) var method: String?
     /// Percent-decoded path without the query. May contain control characters.
-    public internal(set) var path: String?
+    package internal(set) var path: String?
     /// `nil` if no response was sent.
-    public internal(set) var status: Int?
+    package internal(set) var status: Int?
     /// Bytes of the response sent, including the head.
-    public internal(set) var bytes = 0
+    package internal(set) var bytes = 0
     /// From the first byte of the request to the first byte of the response.
-    public internal(set) var timeToFirstByte: Duration?
+    package internal(set) var timeToFirstByte: Duration?
     /// From the first byte of the request to the end of the response.
-    public internal(set) var duration = Duration.zero
+    package internal(set) var duration = Duration.zero
     /// `nil` if the response was sent completely.
-    public internal(set) var failure: Failure?
+    package internal(set) var failure: Failure?
     /// What `Server.Configuration.makeNotes` returned for this request; the handler has it as `Request.notes`.
-    public let notes: any Sendable
+    package let notes: any Sendable
 
     private let began = ContinuousClock.now
 

@@ -3,13 +3,13 @@ import COpenSSL
 /// A server's certificate and key, ready for TLS 1.2 and 1.3.
 ///
 /// `@unchecked Sendable`: the context is not changed after `init`, and OpenSSL counts its references atomically.
-public final class TLSIdentity: @unchecked Sendable {
+package final class TLSIdentity: @unchecked Sendable {
     private let context: OpaquePointer
 
     /// - Parameters:
     ///   - certificateFile: PEM; the server's certificate first, then the intermediate ones.
     ///   - privateKeyFile: PEM, without a passphrase.
-    public init(certificateFile: String, privateKeyFile: String) throws(NetworkError) {
+    package init(certificateFile: String, privateKeyFile: String) throws(NetworkError) {
         guard let context = SSL_CTX_new(TLS_server_method()) else { throw .tls("TLS") }
         self.context = context
         guard swift_SSL_CTX_set_min_tls12(context) == 1 else { throw .tls("TLS 1.2") }

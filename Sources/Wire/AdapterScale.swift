@@ -1,10 +1,10 @@
 /// A LoRA adapter of the server and its scale, as in llama.cpp's API.
-public struct AdapterScale: Codable, Sendable, Equatable {
+package struct AdapterScale: Codable, Sendable, Equatable {
     /// Index in the list of `GET /lora-adapters`.
-    public var id: WholeNumber
-    public var scale: Double
+    package var id: WholeNumber
+    package var scale: Double
 
-    public init(id: WholeNumber, scale: Double) {
+    package init(id: WholeNumber, scale: Double) {
         self.id = id
         self.scale = scale
     }
@@ -12,7 +12,7 @@ public struct AdapterScale: Codable, Sendable, Equatable {
 
 extension [AdapterScale] {
     /// - Parameter name: Name of the field in the request, for errors.
-    public func validate(at name: String) throws(APIError) {
+    package func validate(at name: String) throws(APIError) {
         var seen: Set<Int64> = []
         for (index, entry) in enumerated() {
             try checkRange("\(name)[\(index)].id", entry.id, 0...Int64(Int32.max))
@@ -24,5 +24,5 @@ extension [AdapterScale] {
     }
 
     /// Scales by id, of a validated list.
-    public var byID: [Int: Double] { Dictionary(uniqueKeysWithValues: map { (Int($0.id.value), $0.scale) }) }
+    package var byID: [Int: Double] { Dictionary(uniqueKeysWithValues: map { (Int($0.id.value), $0.scale) }) }
 }

@@ -1,7 +1,7 @@
-public import JSON
+package import JSON
 
 /// A format that constrains the text of an answer.
-public enum AnswerFormat: Sendable, Equatable {
+package enum AnswerFormat: Sendable, Equatable {
     case jsonObject
     /// JSON Schema, as text of the request: the order of properties matters.
     case jsonSchema(String)
@@ -12,25 +12,25 @@ public enum AnswerFormat: Sendable, Equatable {
 }
 
 /// An `AnswerFormat` and the request field that sets it.
-public struct RequestedFormat: Sendable, Equatable {
-    public var field: String
-    public var format: AnswerFormat
+package struct RequestedFormat: Sendable, Equatable {
+    package var field: String
+    package var format: AnswerFormat
 }
 
 /// OpenAI's `response_format` and `text.format`; `schema` is llama.cpp's extension.
-public struct ResponseFormat: Codable, Sendable {
-    public var type: String
-    public var jsonSchema: NamedSchema?
-    public var name: String?
-    public var schema: JSON?
-    public var strict: Bool?
+package struct ResponseFormat: Codable, Sendable {
+    package var type: String
+    package var jsonSchema: NamedSchema?
+    package var name: String?
+    package var schema: JSON?
+    package var strict: Bool?
 
-    public struct NamedSchema: Codable, Sendable {
-        public var name: String?
-        public var description: String?
-        public var schema: JSON?
+    package struct NamedSchema: Codable, Sendable {
+        package var name: String?
+        package var description: String?
+        package var schema: JSON?
         /// Schemas are always enforced, whatever the value.
-        public var strict: Bool?
+        package var strict: Bool?
     }
 
     enum CodingKeys: String, CodingKey {
@@ -65,13 +65,13 @@ public struct ResponseFormat: Codable, Sendable {
 }
 
 /// vLLM's `structured_outputs`; exactly one field may be set.
-public struct StructuredOutputs: Codable, Sendable {
-    public var json: JSON?
-    public var regex: String?
-    public var choice: [String]?
-    public var grammar: String?
-    public var jsonObject: Bool?
-    public var structuralTag: JSON?
+package struct StructuredOutputs: Codable, Sendable {
+    package var json: JSON?
+    package var regex: String?
+    package var choice: [String]?
+    package var grammar: String?
+    package var jsonObject: Bool?
+    package var structuralTag: JSON?
 
     enum CodingKeys: String, CodingKey {
         case json, regex, choice, grammar
@@ -84,7 +84,7 @@ extension GenerationFields {
     /// The format that the fields request; `nil` if none does.
     ///
     /// - Throws: `APIError` for fields that exclude each other or are not supported.
-    public func requestedFormat() throws(APIError) -> RequestedFormat? {
+    package func requestedFormat() throws(APIError) -> RequestedFormat? {
         var found: [RequestedFormat] = []
         func add(_ field: String, _ format: AnswerFormat?) {
             if let format { found.append(RequestedFormat(field: field, format: format)) }

@@ -1,18 +1,18 @@
 // Bodies of `/chatgpt`, `/chatgpt-simple` and `/api/suggest`: the apps' own backend API, not OpenAI's.
 
-public import JSON
+package import JSON
 
 /// Body of `POST /chatgpt`: an array of messages, or an object with `messages` and `model`.
-public struct AppConversation: Decodable, Sendable {
+package struct AppConversation: Decodable, Sendable {
     /// Messages as in `/v1/chat/completions`.
-    public var messages: [RequestMessage]
+    package var messages: [RequestMessage]
     /// The unparsed messages, for an upstream that may know fields which `RequestMessage` lacks.
-    public var rawMessages: JSON
-    public var model: String?
+    package var rawMessages: JSON
+    package var model: String?
 
     enum CodingKeys: CodingKey { case messages, model }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         guard (try? decoder.unkeyedContainer()) == nil else {
             messages = try [RequestMessage](from: decoder)
             rawMessages = try JSON(from: decoder)
@@ -26,20 +26,20 @@ public struct AppConversation: Decodable, Sendable {
 }
 
 /// Body of `POST /chatgpt-simple`.
-public struct PromptRequest: Decodable, Sendable {
-    public var prompt: String
-    public var model: String?
+package struct PromptRequest: Decodable, Sendable {
+    package var prompt: String
+    package var model: String?
 }
 
 /// Body of a configured endpoint: `prompt`, `messages`, or any other JSON, which becomes the user's message.
-public struct AppEndpointRequest: Decodable, Sendable {
-    public var messages: [RequestMessage]
+package struct AppEndpointRequest: Decodable, Sendable {
+    package var messages: [RequestMessage]
     /// The unparsed messages, for an upstream.
-    public var rawMessages: [JSON]
+    package var rawMessages: [JSON]
 
     private enum CodingKeys: CodingKey { case prompt, messages }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let fields = try? decoder.container(keyedBy: CodingKeys.self)
         if let fields, fields.contains(.messages) {
             messages = try fields.decode([RequestMessage].self, forKey: .messages)
@@ -58,32 +58,32 @@ public struct AppEndpointRequest: Decodable, Sendable {
 }
 
 /// Response of `/chatgpt` and `/chatgpt-simple`.
-public struct RoleAndContent: Codable, Sendable, Equatable {
-    public var role: String
-    public var content: String
+package struct RoleAndContent: Codable, Sendable, Equatable {
+    package var role: String
+    package var content: String
 
-    public init(role: String, content: String) {
+    package init(role: String, content: String) {
         self.role = role
         self.content = content
     }
 }
 
 /// Body of `POST /api/suggest`.
-public struct SuggestRequest: Decodable, Sendable {
+package struct SuggestRequest: Decodable, Sendable {
     /// Text before the cursor.
-    public var text: String
+    package var text: String
     /// Maximum number of suggestions, 1...8; 3 if absent.
-    public var maxSuggestions: WholeNumber?
+    package var maxSuggestions: WholeNumber?
     /// The app's id of the user, whose next request cancels this one.
-    public var user: String?
-    public var model: String?
+    package var user: String?
+    package var model: String?
 
     enum CodingKeys: String, CodingKey {
         case text, user, model
         case maxSuggestions = "max_suggestions"
     }
 
-    public func validated() throws(APIError) -> Self {
+    package func validated() throws(APIError) -> Self {
         guard !text.isEmpty else { throw .invalid("text", "must not be empty") }
         try checkRange("max_suggestions", maxSuggestions, 1...8)
         return self
@@ -91,16 +91,16 @@ public struct SuggestRequest: Decodable, Sendable {
 }
 
 /// Response of `/api/suggest`.
-public struct Suggestions: Codable, Sendable, Equatable {
-    public struct Suggestion: Codable, Sendable, Equatable {
+package struct Suggestions: Codable, Sendable, Equatable {
+    package struct Suggestion: Codable, Sendable, Equatable {
         /// Text to append, including a leading space if needed.
-        public var text: String
+        package var text: String
 
-        public init(text: String) { self.text = text }
+        package init(text: String) { self.text = text }
     }
 
     /// Distinct suggestions, the most likely first.
-    public var suggestions: [Suggestion]
+    package var suggestions: [Suggestion]
 
-    public init(suggestions: [Suggestion]) { self.suggestions = suggestions }
+    package init(suggestions: [Suggestion]) { self.suggestions = suggestions }
 }

@@ -1,18 +1,18 @@
 /// Response of `POST /v1/chat/completions`.
-public struct ChatCompletion: Codable, Sendable, Equatable {
-    public struct Choice: Codable, Sendable, Equatable {
-        public var index: Int
-        public var message: AssistantMessage
+package struct ChatCompletion: Codable, Sendable, Equatable {
+    package struct Choice: Codable, Sendable, Equatable {
+        package var index: Int
+        package var message: AssistantMessage
         /// `stop`, `length`, `tool_calls` or `function_call`.
-        public var finishReason: String
-        @Null public var logprobs: ChatLogprobs?
+        package var finishReason: String
+        @Null package var logprobs: ChatLogprobs?
 
         enum CodingKeys: String, CodingKey {
             case index, message, logprobs
             case finishReason = "finish_reason"
         }
 
-        public init(index: Int, message: AssistantMessage, finishReason: String, logprobs: ChatLogprobs? = nil) {
+        package init(index: Int, message: AssistantMessage, finishReason: String, logprobs: ChatLogprobs? = nil) {
             self.index = index
             self.message = message
             self.finishReason = finishReason
@@ -20,16 +20,16 @@ public struct ChatCompletion: Codable, Sendable, Equatable {
         }
     }
 
-    public struct AssistantMessage: Codable, Sendable, Equatable {
-        public var role: String
+    package struct AssistantMessage: Codable, Sendable, Equatable {
+        package var role: String
         /// `nil` if the message has only tool calls.
-        @Null public var content: String?
+        @Null package var content: String?
         /// The model's reasoning. Not in OpenAI's API; most clients read this name.
-        public var reasoningContent: String?
-        @Null public var refusal: String? = nil
-        public var toolCalls: [ToolCall]?
+        package var reasoningContent: String?
+        @Null package var refusal: String? = nil
+        package var toolCalls: [ToolCall]?
         /// The call, if the request used the older `functions`.
-        public var functionCall: ToolCall.Function?
+        package var functionCall: ToolCall.Function?
 
         enum CodingKeys: String, CodingKey {
             case role, content, refusal
@@ -38,7 +38,7 @@ public struct ChatCompletion: Codable, Sendable, Equatable {
             case functionCall = "function_call"
         }
 
-        public init(content: String?, reasoningContent: String? = nil) {
+        package init(content: String?, reasoningContent: String? = nil) {
             role = "assistant"
             self.content = content
             self.reasoningContent = reasoningContent
@@ -46,22 +46,22 @@ public struct ChatCompletion: Codable, Sendable, Equatable {
     }
 
     /// Begins with `chatcmpl-`.
-    public var id: String
-    public var object: String
-    public var created: Int
-    public var model: String
-    public var choices: [Choice]
-    public var usage: TokenUsage
-    public var systemFingerprint: String
+    package var id: String
+    package var object: String
+    package var created: Int
+    package var model: String
+    package var choices: [Choice]
+    package var usage: TokenUsage
+    package var systemFingerprint: String
     /// llama.cpp's extension, only if requested.
-    public var timings: Timings?
+    package var timings: Timings?
 
     enum CodingKeys: String, CodingKey {
         case id, object, created, model, choices, usage, timings
         case systemFingerprint = "system_fingerprint"
     }
 
-    public init(_ identity: AnswerIdentity, choices: [Choice], usage: TokenUsage) {
+    package init(_ identity: AnswerIdentity, choices: [Choice], usage: TokenUsage) {
         id = identity.id
         object = "chat.completion"
         created = identity.created
@@ -73,34 +73,34 @@ public struct ChatCompletion: Codable, Sendable, Equatable {
 }
 
 /// Log probabilities of a choice's tokens, in the chat endpoint's form.
-public struct ChatLogprobs: Codable, Sendable, Equatable {
-    public struct Alternative: Codable, Sendable, Equatable {
+package struct ChatLogprobs: Codable, Sendable, Equatable {
+    package struct Alternative: Codable, Sendable, Equatable {
         /// The token's text. Bytes of incomplete characters are written `\xNN`, as OpenAI does.
-        public var token: String
+        package var token: String
         /// Natural logarithm of the probability, at least -9999.
-        public var logprob: Double
-        public var bytes: [UInt8]
+        package var logprob: Double
+        package var bytes: [UInt8]
 
-        public init(token: String, logprob: Double, bytes: [UInt8]) {
+        package init(token: String, logprob: Double, bytes: [UInt8]) {
             self.token = token
             self.logprob = logprob
             self.bytes = bytes
         }
     }
 
-    public struct Token: Codable, Sendable, Equatable {
-        public var token: String
-        public var logprob: Double
-        public var bytes: [UInt8]
+    package struct Token: Codable, Sendable, Equatable {
+        package var token: String
+        package var logprob: Double
+        package var bytes: [UInt8]
         /// The most likely first; empty unless requested.
-        public var topLogprobs: [Alternative]
+        package var topLogprobs: [Alternative]
 
         enum CodingKeys: String, CodingKey {
             case token, logprob, bytes
             case topLogprobs = "top_logprobs"
         }
 
-        public init(_ token: Alternative, topLogprobs: [Alternative]) {
+        package init(_ token: Alternative, topLogprobs: [Alternative]) {
             self.token = token.token
             logprob = token.logprob
             bytes = token.bytes
@@ -108,8 +108,8 @@ public struct ChatLogprobs: Codable, Sendable, Equatable {
         }
     }
 
-    public var content: [Token]
-    @Null public var refusal: [Token]? = nil
+    package var content: [Token]
+    @Null package var refusal: [Token]? = nil
 
-    public init(content: [Token]) { self.content = content }
+    package init(content: [Token]) { self.content = content }
 }

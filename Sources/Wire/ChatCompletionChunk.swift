@@ -4,13 +4,13 @@ import JSON
 ///
 /// A stream has for each choice a chunk with the role, chunks with text, and one with the finish reason and an empty
 /// delta; then, if requested, a chunk with the usage and no choices. All share id, time and model.
-public struct ChatCompletionChunk: Codable, Sendable, Equatable {
-    public struct Choice: Codable, Sendable, Equatable {
-        public var index: Int
-        public var delta: Delta
+package struct ChatCompletionChunk: Codable, Sendable, Equatable {
+    package struct Choice: Codable, Sendable, Equatable {
+        package var index: Int
+        package var delta: Delta
         /// `null` in all chunks but the last of a choice.
-        @Null public var finishReason: String? = nil
-        @Null public var logprobs: ChatLogprobs? = nil
+        @Null package var finishReason: String? = nil
+        @Null package var logprobs: ChatLogprobs? = nil
 
         enum CodingKeys: String, CodingKey {
             case index, delta, logprobs
@@ -18,12 +18,12 @@ public struct ChatCompletionChunk: Codable, Sendable, Equatable {
         }
     }
 
-    public struct Delta: Codable, Sendable, Equatable {
-        public var role: String?
-        public var content: String?
-        public var reasoningContent: String?
-        public var toolCalls: [ToolCall]?
-        public var functionCall: ToolCall.Function?
+    package struct Delta: Codable, Sendable, Equatable {
+        package var role: String?
+        package var content: String?
+        package var reasoningContent: String?
+        package var toolCalls: [ToolCall]?
+        package var functionCall: ToolCall.Function?
 
         enum CodingKeys: String, CodingKey {
             case role, content
@@ -32,28 +32,28 @@ public struct ChatCompletionChunk: Codable, Sendable, Equatable {
             case functionCall = "function_call"
         }
 
-        public init(role: String? = nil, content: String? = nil, reasoningContent: String? = nil) {
+        package init(role: String? = nil, content: String? = nil, reasoningContent: String? = nil) {
             self.role = role
             self.content = content
             self.reasoningContent = reasoningContent
         }
 
         /// An increment of a tool call.
-        public init(toolCall: ToolCall) { toolCalls = [toolCall] }
-        public init(functionCall: ToolCall.Function) { self.functionCall = functionCall }
+        package init(toolCall: ToolCall) { toolCalls = [toolCall] }
+        package init(functionCall: ToolCall.Function) { self.functionCall = functionCall }
     }
 
-    public var id: String
-    public var object: String
-    public var created: Int
-    public var model: String
-    public var choices: [Choice]
-    public var systemFingerprint: String
+    package var id: String
+    package var object: String
+    package var created: Int
+    package var model: String
+    package var choices: [Choice]
+    package var systemFingerprint: String
     /// Absent unless requested; then `null` in all chunks but the last.
-    public var usage: Null<TokenUsage>?
+    package var usage: Null<TokenUsage>?
     /// llama.cpp's extensions, only if requested.
-    public var timings: Timings?
-    public var promptProgress: PromptProgressFields?
+    package var timings: Timings?
+    package var promptProgress: PromptProgressFields?
 
     enum CodingKeys: String, CodingKey {
         case id, object, created, model, choices, usage, timings
@@ -65,13 +65,13 @@ public struct ChatCompletionChunk: Codable, Sendable, Equatable {
 /// Encodes the chunks of one stream as server-sent events.
 ///
 /// Most chunks carry a token's text; everything but the text is encoded once.
-public struct ChatCompletionChunkEncoder: Sendable {
+package struct ChatCompletionChunkEncoder: Sendable {
     private var template: ChatCompletionChunk
     /// Bytes before and after the text, by choice.
     private var beforeText: [[UInt8]] = []
     private var afterText: [[UInt8]] = []
 
-    public init(_ identity: AnswerIdentity, choices: Int, includeUsage: Bool) throws {
+    package init(_ identity: AnswerIdentity, choices: Int, includeUsage: Bool) throws {
         template = ChatCompletionChunk(
             id: identity.id, object: "chat.completion.chunk", created: identity.created, model: identity.model,
             choices: [], systemFingerprint: identity.systemFingerprint,
@@ -86,29 +86,29 @@ public struct ChatCompletionChunkEncoder: Sendable {
         }
     }
 
-    public func role(choice: Int) throws -> [UInt8] {
+    package func role(choice: Int) throws -> [UInt8] {
         try delta(.init(role: "assistant", content: ""), choice: choice)
     }
 
-    public func text(_ text: String, choice: Int) throws -> [UInt8] {
+    package func text(_ text: String, choice: Int) throws -> [UInt8] {
         try beforeText[choice] + JSON.encode(text) + afterText[choice]
     }
 
-    public func delta(
+    package func delta(
         _ delta: ChatCompletionChunk.Delta, logprobs: ChatLogprobs? = nil, timings: Timings? = nil, choice: Int
     ) throws -> [UInt8] {
         try event(.init(index: choice, delta: delta, logprobs: logprobs)) { $0.timings = timings }
     }
 
-    public func finish(_ reason: String, timings: Timings? = nil, choice: Int) throws -> [UInt8] {
+    package func finish(_ reason: String, timings: Timings? = nil, choice: Int) throws -> [UInt8] {
         try event(.init(index: choice, delta: .init(), finishReason: reason)) { $0.timings = timings }
     }
 
-    public func progress(_ progress: PromptProgressFields, choice: Int) throws -> [UInt8] {
+    package func progress(_ progress: PromptProgressFields, choice: Int) throws -> [UInt8] {
         try event(.init(index: choice, delta: .init())) { $0.promptProgress = progress }
     }
 
-    public func usage(_ usage: TokenUsage) throws -> [UInt8] {
+    package func usage(_ usage: TokenUsage) throws -> [UInt8] {
         var chunk = template
         chunk.usage = Null(wrappedValue: usage)
         return ServerSentEvent.data(try JSON.encode(chunk))

@@ -4,7 +4,7 @@ extension GenerationRequest<ChatFields> {
     /// Checks what `Decodable` cannot. Errors name fields as the client spelled them.
     ///
     /// - Parameter seesImages: Whether messages may have images.
-    public func validated(seesImages: Bool = false) throws(APIError) -> Self {
+    package func validated(seesImages: Bool = false) throws(APIError) -> Self {
         try fields.messages.validate(seesImages: seesImages)
         try validateGeneration()
         try checkRange("top_logprobs", fields.topLogprobs, 0...20)

@@ -1,64 +1,64 @@
-public import JSON
+package import JSON
 
 /// Body of `POST /v1/chat/completions`.
-public typealias ChatCompletionRequest = GenerationRequest<ChatFields>
+package typealias ChatCompletionRequest = GenerationRequest<ChatFields>
 
 /// Fields of a chat request besides those that all generation requests have.
 ///
 /// Field names and ranges: OpenAI API reference, "Create chat completion".
-public struct ChatFields: Codable, Sendable {
+package struct ChatFields: Codable, Sendable {
     /// Absent: the server's only model.
-    public var model: String?
-    public var messages: [RequestMessage]
-    public var logprobs: Bool?
+    package var model: String?
+    package var messages: [RequestMessage]
+    package var logprobs: Bool?
     /// 0...20; needs `logprobs`.
-    public var topLogprobs: WholeNumber?
+    package var topLogprobs: WholeNumber?
     /// Variables for the model's chat template, such as `enable_thinking`. An extension of vLLM and llama.cpp.
-    public var chatTemplateKwargs: JSON.Object?
+    package var chatTemplateKwargs: JSON.Object?
     /// Passed to the model's chat template, if it uses it.
-    public var reasoningEffort: String?
+    package var reasoningEffort: String?
 
     /// Expected text of the answer, used as draft tokens: speeds up matching parts without changing the answer.
-    public var prediction: Prediction?
+    package var prediction: Prediction?
 
     /// The older form of `tools` and `tool_choice`.
-    public var functions: JSON?
-    public var functionCall: JSON?
+    package var functions: JSON?
+    package var functionCall: JSON?
 
     /// `low`, `medium` or `high`; without effect.
-    public var verbosity: String?
+    package var verbosity: String?
     // Decoded only to refuse unsupported values.
-    public var modalities: [String]?
-    public var audio: JSON?
-    public var webSearchOptions: JSON?
+    package var modalities: [String]?
+    package var audio: JSON?
+    package var webSearchOptions: JSON?
     // vLLM's extensions:
     /// Whether the prompt ends with the start of an answer. Absent: yes, unless `continueFinalMessage` is true.
-    public var addGenerationPrompt: Bool?
+    package var addGenerationPrompt: Bool?
     /// Whether the answer continues the last message instead of starting a new one.
-    public var continueFinalMessage: Bool?
+    package var continueFinalMessage: Bool?
     /// Whether the answer includes its reasoning. Absent: yes.
-    public var includeReasoning: Bool?
+    package var includeReasoning: Bool?
     /// Used instead of the model's own chat template.
-    public var chatTemplate: String?
+    package var chatTemplate: String?
     // llama.cpp's extensions:
     /// `none` leaves reasoning in the content, with its markers. Absent, `auto` and `deepseek`: it is separate.
-    public var reasoningFormat: String?
+    package var reasoningFormat: String?
 
     /// A request with defaults for all other fields.
-    public init(model: String?, messages: [RequestMessage]) {
+    package init(model: String?, messages: [RequestMessage]) {
         self.model = model
         self.messages = messages
     }
 
-    public struct Prediction: Codable, Sendable {
+    package struct Prediction: Codable, Sendable {
         /// Always `content`.
-        public var type: String
+        package var type: String
         /// Text, or parts with text.
-        public var content: MessageContent
+        package var content: MessageContent
     }
 
     /// Whether any message has an image.
-    public var hasImage: Bool { messages.contains { $0.content?.hasImage == true } }
+    package var hasImage: Bool { messages.contains { $0.content?.hasImage == true } }
 
     enum CodingKeys: String, CodingKey {
         case model, messages, functions, logprobs, modalities, audio, verbosity, prediction

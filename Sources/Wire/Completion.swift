@@ -1,19 +1,19 @@
 /// Response of `POST /v1/completions`, and one event of its stream.
-public struct Completion: Codable, Sendable, Equatable {
-    public struct Choice: Codable, Sendable, Equatable {
-        public var text: String
+package struct Completion: Codable, Sendable, Equatable {
+    package struct Choice: Codable, Sendable, Equatable {
+        package var text: String
         /// Prompt `p` has the choices `p * n ..< (p + 1) * n`.
-        public var index: Int
-        @Null public var logprobs: CompletionLogprobs?
+        package var index: Int
+        @Null package var logprobs: CompletionLogprobs?
         /// `stop` or `length`; `null` in all events but the last of a choice.
-        @Null public var finishReason: String?
+        @Null package var finishReason: String?
 
         enum CodingKeys: String, CodingKey {
             case text, index, logprobs
             case finishReason = "finish_reason"
         }
 
-        public init(text: String, index: Int, logprobs: CompletionLogprobs? = nil, finishReason: String? = nil) {
+        package init(text: String, index: Int, logprobs: CompletionLogprobs? = nil, finishReason: String? = nil) {
             self.text = text
             self.index = index
             self.logprobs = logprobs
@@ -22,21 +22,21 @@ public struct Completion: Codable, Sendable, Equatable {
     }
 
     /// Begins with `cmpl-`.
-    public var id: String
-    public var object: String
-    public var created: Int
-    public var model: String
-    public var choices: [Choice]
-    public var systemFingerprint: String
+    package var id: String
+    package var object: String
+    package var created: Int
+    package var model: String
+    package var choices: [Choice]
+    package var systemFingerprint: String
     /// In a stream absent unless requested; then `null` in all events but the last.
-    public var usage: Null<TokenUsage>?
+    package var usage: Null<TokenUsage>?
 
     enum CodingKeys: String, CodingKey {
         case id, object, created, model, choices, usage
         case systemFingerprint = "system_fingerprint"
     }
 
-    public init(_ identity: AnswerIdentity, choices: [Choice], usage: Null<TokenUsage>?) {
+    package init(_ identity: AnswerIdentity, choices: [Choice], usage: Null<TokenUsage>?) {
         id = identity.id
         object = "text_completion"
         created = identity.created
@@ -49,14 +49,14 @@ public struct Completion: Codable, Sendable, Equatable {
 
 /// Log probabilities of a choice's tokens, in the form of the completions endpoint: each array has one element per
 /// token.
-public struct CompletionLogprobs: Codable, Sendable, Equatable {
-    public var tokens: [String] = []
+package struct CompletionLogprobs: Codable, Sendable, Equatable {
+    package var tokens: [String] = []
     /// `null` for the first token of an echoed prompt, which the model does not predict.
-    public var tokenLogprobs: [Double?] = []
+    package var tokenLogprobs: [Double?] = []
     /// The most likely tokens and the token itself, by their text.
-    public var topLogprobs: [[String: Double]?] = []
+    package var topLogprobs: [[String: Double]?] = []
     /// Start of the token in the choice's text, in Unicode code points.
-    public var textOffset: [Int] = []
+    package var textOffset: [Int] = []
 
     enum CodingKeys: String, CodingKey {
         case tokens
@@ -65,5 +65,5 @@ public struct CompletionLogprobs: Codable, Sendable, Equatable {
         case textOffset = "text_offset"
     }
 
-    public init() {}
+    package init() {}
 }

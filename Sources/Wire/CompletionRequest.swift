@@ -1,21 +1,21 @@
 /// Body of `POST /v1/completions`, OpenAI's older endpoint for continuing text.
-public typealias CompletionRequest = GenerationRequest<CompletionFields>
+package typealias CompletionRequest = GenerationRequest<CompletionFields>
 
 /// Fields of a completion request besides `GenerationFields`.
 ///
 /// Field names and ranges: OpenAI API reference, "Create completion".
-public struct CompletionFields: Codable, Sendable {
+package struct CompletionFields: Codable, Sendable {
     /// Absent: the server's only model.
-    public var model: String?
-    public var prompt: PromptInput
+    package var model: String?
+    package var prompt: PromptInput
     /// Whether choices begin with their prompt.
-    public var echo: Bool?
+    package var echo: Bool?
     /// Number of most likely tokens to report at each position, 0...5.
-    public var logprobs: WholeNumber?
+    package var logprobs: WholeNumber?
     /// Supported only if equal to `n`.
-    public var bestOf: WholeNumber?
+    package var bestOf: WholeNumber?
     /// Text after the gap that the answer fills, for models trained for it.
-    public var suffix: String?
+    package var suffix: String?
 
     enum CodingKeys: String, CodingKey {
         case model, prompt, echo, logprobs, suffix
@@ -28,7 +28,7 @@ extension GenerationRequest<CompletionFields> {
     static var maximumChoices: Int { 128 }
 
     /// Checks what `Decodable` cannot. Errors name fields as the client spelled them.
-    public func validated() throws(APIError) -> Self {
+    package func validated() throws(APIError) -> Self {
         try validateGeneration()
         try generation.checkNoTools()
         try sampling.checkNoThinkingBudget()

@@ -1,19 +1,19 @@
 /// Body of `POST /v1/embeddings`.
 ///
 /// Field names and ranges: OpenAI API reference, "Create embeddings".
-public struct EmbeddingRequest: Codable, Sendable {
-    public enum EncodingFormat: String, Codable, Sendable { case float, base64 }
+package struct EmbeddingRequest: Codable, Sendable {
+    package enum EncodingFormat: String, Codable, Sendable { case float, base64 }
 
     /// Absent: the server's only model.
-    public var model: String?
-    public var input: TextInput
-    public var encodingFormat: String?
+    package var model: String?
+    package var input: TextInput
+    package var encodingFormat: String?
     /// Number of leading dimensions to keep; `nil`: all.
-    public var dimensions: WholeNumber?
+    package var dimensions: WholeNumber?
     /// `mean`, `cls` or `last`, an extension: how the tokens' hidden states are pooled into one vector.
-    public var pooling: String?
+    package var pooling: String?
     /// Number of leading tokens of each input to embed, -1: as many as the context has room for. vLLM's extension.
-    public var truncatePromptTokens: WholeNumber?
+    package var truncatePromptTokens: WholeNumber?
 
     enum CodingKeys: String, CodingKey {
         case model, input, dimensions, pooling
@@ -22,7 +22,7 @@ public struct EmbeddingRequest: Codable, Sendable {
     }
 
     /// Checks what `Decodable` cannot. Errors name fields as the client spelled them.
-    public func validated() throws(APIError) -> Self {
+    package func validated() throws(APIError) -> Self {
         guard (1...2048).contains(input.count) else {
             throw .invalid("input", "must have 1 to 2048 elements, got \(input.count)")
         }
@@ -45,17 +45,17 @@ public struct EmbeddingRequest: Codable, Sendable {
         return self
     }
 
-    public var format: EncodingFormat { encodingFormat.flatMap(EncodingFormat.init) ?? .float }
+    package var format: EncodingFormat { encodingFormat.flatMap(EncodingFormat.init) ?? .float }
 }
 
 /// Response of `POST /v1/embeddings`.
-public struct EmbeddingList: Codable, Sendable, Equatable {
-    public enum Vector: Codable, Sendable, Equatable {
+package struct EmbeddingList: Codable, Sendable, Equatable {
+    package enum Vector: Codable, Sendable, Equatable {
         case floats([Float])
         /// Base64 of the values as little-endian 32-bit floats.
         case base64(String)
 
-        public init(from decoder: any Decoder) throws {
+        package init(from decoder: any Decoder) throws {
             let container = try decoder.singleValueContainer()
             if let text = try? container.decode(String.self) {
                 self = .base64(text)
@@ -64,7 +64,7 @@ public struct EmbeddingList: Codable, Sendable, Equatable {
             }
         }
 
-        public func encode(to encoder: any Encoder) throws {
+        package func encode(to encoder: any Encoder) throws {
             var container = encoder.singleValueContainer()
             switch self {
             case .floats(let values): try container.encode(values)
@@ -73,21 +73,21 @@ public struct EmbeddingList: Codable, Sendable, Equatable {
         }
     }
 
-    public struct Element: Codable, Sendable, Equatable {
-        public var object: String
-        public var index: Int
-        public var embedding: Vector
+    package struct Element: Codable, Sendable, Equatable {
+        package var object: String
+        package var index: Int
+        package var embedding: Vector
 
-        public init(object: String, index: Int, embedding: Vector) {
+        package init(object: String, index: Int, embedding: Vector) {
             self.object = object
             self.index = index
             self.embedding = embedding
         }
     }
 
-    public struct Usage: Codable, Sendable, Equatable {
-        public var promptTokens: Int
-        public var totalTokens: Int
+    package struct Usage: Codable, Sendable, Equatable {
+        package var promptTokens: Int
+        package var totalTokens: Int
 
         enum CodingKeys: String, CodingKey {
             case promptTokens = "prompt_tokens"
@@ -95,12 +95,12 @@ public struct EmbeddingList: Codable, Sendable, Equatable {
         }
     }
 
-    public var object: String
-    public var data: [Element]
-    public var model: String
-    public var usage: Usage
+    package var object: String
+    package var data: [Element]
+    package var model: String
+    package var usage: Usage
 
-    public init(_ vectors: [Vector], model: String, promptTokens: Int) {
+    package init(_ vectors: [Vector], model: String, promptTokens: Int) {
         object = "list"
         data = vectors.enumerated().map { Element(object: "embedding", index: $0.offset, embedding: $0.element) }
         self.model = model

@@ -1,16 +1,16 @@
 /// A field that clients send as one value or as a list.
-public struct OneOrMany<Element: Codable & Sendable & Equatable>: Codable, Sendable, Equatable {
-    public var elements: [Element]
+package struct OneOrMany<Element: Codable & Sendable & Equatable>: Codable, Sendable, Equatable {
+    package var elements: [Element]
 
-    public init(_ elements: [Element]) { self.elements = elements }
+    package init(_ elements: [Element]) { self.elements = elements }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let isList = (try? decoder.unkeyedContainer()) != nil
         let container = try decoder.singleValueContainer()
         elements = isList ? try container.decode([Element].self) : [try container.decode(Element.self)]
     }
 
-    public func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         if elements.count == 1 {
             try container.encode(elements[0])
@@ -21,10 +21,10 @@ public struct OneOrMany<Element: Codable & Sendable & Equatable>: Codable, Senda
 }
 
 /// A 64-bit integer. For 1.5 decoded as `Int`, Foundation would report invalid JSON without a path.
-public struct WholeNumber: Codable, Sendable, Equatable {
-    public var value: Int64
+package struct WholeNumber: Codable, Sendable, Equatable {
+    package var value: Int64
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if let value = try? container.decode(Int64.self) {
             self.value = value
@@ -35,28 +35,28 @@ public struct WholeNumber: Codable, Sendable, Equatable {
         }
     }
 
-    public func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(value)
     }
 
     /// The value as a limit, where -1 means that there is none.
-    public var limit: Int64? { value < 0 ? nil : value }
+    package var limit: Int64? { value < 0 ? nil : value }
 }
 
 /// An optional field that is encoded as `null` instead of omitted, since typed clients require the key.
 @propertyWrapper
-public struct Null<Value: Codable & Sendable & Equatable>: Codable, Sendable, Equatable {
-    public var wrappedValue: Value?
+package struct Null<Value: Codable & Sendable & Equatable>: Codable, Sendable, Equatable {
+    package var wrappedValue: Value?
 
-    public init(wrappedValue: Value?) { self.wrappedValue = wrappedValue }
+    package init(wrappedValue: Value?) { self.wrappedValue = wrappedValue }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         wrappedValue = container.decodeNil() ? nil : try container.decode(Value.self)
     }
 
-    public func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(wrappedValue)
     }
@@ -64,7 +64,7 @@ public struct Null<Value: Codable & Sendable & Equatable>: Codable, Sendable, Eq
 
 extension KeyedDecodingContainer {
     /// Called by synthesized code for a `Null` field, which may also be absent.
-    public func decode<Value>(_ type: Null<Value>.Type, forKey key: Key) throws -> Null<Value> {
+    package func decode<Value>(_ type: Null<Value>.Type, forKey key: Key) throws -> Null<Value> {
         try decodeIfPresent(type, forKey: key) ?? Null(wrappedValue: nil)
     }
 }

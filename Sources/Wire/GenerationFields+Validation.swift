@@ -3,7 +3,7 @@ extension GenerationFields {
     static let maximumChoices: Int64 = 16
 
     /// `n` of a validated request.
-    public var choices: Int { Int(n?.value ?? 1) }
+    package var choices: Int { Int(n?.value ?? 1) }
 
     /// Checks what `Decodable` cannot. Errors name fields as the client spelled them.
     func validate() throws(APIError) {

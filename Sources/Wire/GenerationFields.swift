@@ -1,34 +1,34 @@
-public import JSON
+package import JSON
 
 /// Fields that several endpoints share, besides those of `SamplingField`.
-public struct GenerationFields: Decodable, Sendable {
-    public var stream: Bool?
-    public var streamOptions: StreamOptions?
+package struct GenerationFields: Decodable, Sendable {
+    package var stream: Bool?
+    package var streamOptions: StreamOptions?
     /// Choices for each prompt, 1...16.
-    public var n: WholeNumber?
+    package var n: WholeNumber?
 
     // Output format, see `requestedFormat`: OpenAI's field, then llama.cpp's, vLLM's and that of outlines.
-    public var responseFormat: ResponseFormat?
-    public var grammar: String?
-    public var jsonSchema: JSON?
-    public var guidedJSON: JSON?
-    public var guidedRegex: String?
-    public var guidedChoice: [String]?
-    public var guidedGrammar: String?
-    public var structuredOutputs: StructuredOutputs?
-    public var regex: String?
+    package var responseFormat: ResponseFormat?
+    package var grammar: String?
+    package var jsonSchema: JSON?
+    package var guidedJSON: JSON?
+    package var guidedRegex: String?
+    package var guidedChoice: [String]?
+    package var guidedGrammar: String?
+    package var structuredOutputs: StructuredOutputs?
+    package var regex: String?
     /// Tools that the model may call, in chats and responses.
-    public var tools: JSON?
-    public var toolChoice: JSON?
+    package var tools: JSON?
+    package var toolChoice: JSON?
     /// Whether one answer may contain several calls. Absent: yes.
-    public var parallelToolCalls: Bool?
+    package var parallelToolCalls: Bool?
 
     /// All fields absent.
-    public init() {}
+    package init() {}
 
-    public struct StreamOptions: Decodable, Sendable {
+    package struct StreamOptions: Decodable, Sendable {
         /// Whether the last chunk reports the usage.
-        public var includeUsage: Bool?
+        package var includeUsage: Bool?
 
         enum CodingKeys: String, CodingKey { case includeUsage = "include_usage" }
     }
@@ -52,18 +52,18 @@ public struct GenerationFields: Decodable, Sendable {
 ///
 /// Unknown fields are ignored, since clients send other servers' extensions.
 @dynamicMemberLookup
-public struct GenerationRequest<Fields: Decodable & Sendable>: Decodable, Sendable {
-    public var fields: Fields
-    public var generation: GenerationFields
-    public var sampling: SamplingFields
+package struct GenerationRequest<Fields: Decodable & Sendable>: Decodable, Sendable {
+    package var fields: Fields
+    package var generation: GenerationFields
+    package var sampling: SamplingFields
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         fields = try Fields(from: decoder)
         generation = try GenerationFields(from: decoder)
         sampling = try SamplingFields(from: decoder)
     }
 
-    public init(_ fields: Fields) {
+    package init(_ fields: Fields) {
         self.fields = fields
         generation = .init()
         sampling = .init()
@@ -77,8 +77,8 @@ public struct GenerationRequest<Fields: Decodable & Sendable>: Decodable, Sendab
         try sampling.validate(serving: served)
     }
 
-    public subscript<Value>(dynamicMember path: KeyPath<Fields, Value>) -> Value { fields[keyPath: path] }
-    public subscript<Value>(dynamicMember path: KeyPath<GenerationFields, Value>) -> Value {
+    package subscript<Value>(dynamicMember path: KeyPath<Fields, Value>) -> Value { fields[keyPath: path] }
+    package subscript<Value>(dynamicMember path: KeyPath<GenerationFields, Value>) -> Value {
         generation[keyPath: path]
     }
 }

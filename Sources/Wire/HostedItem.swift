@@ -4,7 +4,7 @@ import JSON
 /// upstream, wrote it. This server runs no such tools.
 ///
 /// The fields of each type follow OpenAI's specification of the responses API.
-public struct HostedItem: Codable, Sendable {
+package struct HostedItem: Codable, Sendable {
     /// Fields that an item must have, by its type.
     static let required: [String: [String]] = [
         "web_search_call": [], "image_generation_call": [], "file_search_call": [], "code_interpreter_call": [],
@@ -17,9 +17,9 @@ public struct HostedItem: Codable, Sendable {
 
     private let members: JSON.Object
 
-    public init(from decoder: any Decoder) throws { members = try JSON.Object(from: decoder) }
+    package init(from decoder: any Decoder) throws { members = try JSON.Object(from: decoder) }
 
-    public func encode(to encoder: any Encoder) throws { try members.encode(to: encoder) }
+    package func encode(to encoder: any Encoder) throws { try members.encode(to: encoder) }
 
     private var type: String { text("type") ?? "" }
 

@@ -1,14 +1,17 @@
-public import JSON
+package import JSON
 
 // JSON coding of the API.
 
 extension JSON {
     /// Limits of a request's body. No request needs more nesting, and no context has more tokens than values. A name must
     /// not occur twice in an object: two readers could take one value each.
-    public static let bodyLimits = Limits(depth: 128, values: 1 << 19, allowsDuplicates: false)
+    package static let bodyLimits = Limits(depth: 128, values: 1 << 19, allowsDuplicates: false)
+
+    /// Limits of what other servers send. Its size is limited where it is received.
+    package static let answerLimits = Limits(depth: 128)
 
     /// Parses a request's body.
-    public init(body: [UInt8]) throws(APIError) {
+    package init(body: [UInt8]) throws(APIError) {
         do {
             try self.init(parsing: body, Self.bodyLimits)
         } catch {
@@ -24,12 +27,12 @@ extension JSON {
     }
 
     /// Parses a request's body and decodes it. Errors name the path in the body, what was expected and what was found.
-    public static func decode<T: Decodable>(_ type: T.Type, from body: [UInt8]) throws(APIError) -> T {
+    package static func decode<T: Decodable>(_ type: T.Type, from body: [UInt8]) throws(APIError) -> T {
         try JSON(body: body).decoded(type)
     }
 
     /// Decodes a request's body, like `decode(_:from:)`.
-    public func decoded<T: Decodable>(_ type: T.Type = T.self) throws(APIError) -> T {
+    package func decoded<T: Decodable>(_ type: T.Type = T.self) throws(APIError) -> T {
         do { return try decode(type) } catch { throw Self.explain(error) }
     }
 
@@ -61,7 +64,7 @@ extension JSON.Object {
     /// parsers ignore case.
     ///
     /// - Parameter name: Lower-case name.
-    public mutating func setOnly(_ name: String, _ value: JSON?) {
+    package mutating func setOnly(_ name: String, _ value: JSON?) {
         removeAll { $0.name.uppercased().lowercased() == name && $0.name != name }  // `ſ` is an `s` for some
         self[name] = value
     }
@@ -80,7 +83,7 @@ extension APIError {
             status: 400, kind: .invalidRequest, message: "\(path): \(what)", param: path, code: "invalid_type")
     }
 
-    public init(missing path: String) {
+    package init(missing path: String) {
         guard !path.isEmpty else {
             self = .mismatch(path, "expected an object, found null")
             return

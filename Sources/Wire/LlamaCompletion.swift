@@ -1,31 +1,31 @@
 import Foundation
-public import JSON
+package import JSON
 
 /// Body of `POST /completion` and `POST /infill` of llama.cpp's API.
-public typealias LlamaCompletionRequest = GenerationRequest<LlamaCompletionFields>
+package typealias LlamaCompletionRequest = GenerationRequest<LlamaCompletionFields>
 
 /// Fields of llama.cpp's completion requests besides `GenerationFields`.
-public struct LlamaCompletionFields: Codable, Sendable {
+package struct LlamaCompletionFields: Codable, Sendable {
     /// Absent: the server's only model.
-    public var model: String?
+    package var model: String?
     /// Required by `/completion`; with `/infill`, text appended to the prefix.
-    public var prompt: PromptInput?
+    package var prompt: PromptInput?
     /// Number of most likely tokens to report at each position.
-    public var nProbs: WholeNumber?
+    package var nProbs: WholeNumber?
     /// Whether the probabilities are those after all filters, from which the token was drawn. Absent: the model's own.
-    public var postSamplingProbs: Bool?
-    public var returnTokens: Bool?
+    package var postSamplingProbs: Bool?
+    package var returnTokens: Bool?
     /// Paths of the fields to return, such as `generation_settings/n_predict`. Absent or empty: all.
-    public var responseFields: [String]?
+    package var responseFields: [String]?
     /// Text before and after the gap, for `/infill`.
-    public var inputPrefix: String?
-    public var inputSuffix: String?
+    package var inputPrefix: String?
+    package var inputSuffix: String?
     /// Other files as context, for `/infill`.
-    public var inputExtra: [ExtraFile]?
+    package var inputExtra: [ExtraFile]?
 
-    public struct ExtraFile: Codable, Sendable {
-        public var filename: String?
-        public var text: String
+    package struct ExtraFile: Codable, Sendable {
+        package var filename: String?
+        package var text: String
     }
 
     enum CodingKeys: String, CodingKey {
@@ -42,7 +42,7 @@ public struct LlamaCompletionFields: Codable, Sendable {
 
 extension GenerationRequest<LlamaCompletionFields> {
     /// - Parameter fillsIn: Whether the request is for `/infill`.
-    public func validated(fillsIn: Bool) throws(APIError) -> Self {
+    package func validated(fillsIn: Bool) throws(APIError) -> Self {
         try validateGeneration(serving: ["post_sampling_probs"])
         try sampling.checkNoThinkingBudget()
         guard generation.choices == 1 else { throw .unsupported("n", "more than one completion is") }
@@ -61,17 +61,17 @@ extension GenerationRequest<LlamaCompletionFields> {
 }
 
 /// One event of a streamed completion, or the whole response.
-public struct LlamaCompletion: Codable, Sendable, Equatable {
+package struct LlamaCompletion: Codable, Sendable, Equatable {
     /// A token with its log probability, or with its probability after sampling.
-    public struct Probability: Codable, Sendable, Equatable {
-        public var id: Int32
-        public var token: String
-        public var logprob: Double?
-        public var prob: Double?
-        public var bytes: [UInt8]
+    package struct Probability: Codable, Sendable, Equatable {
+        package var id: Int32
+        package var token: String
+        package var logprob: Double?
+        package var prob: Double?
+        package var bytes: [UInt8]
         /// These lists are absent in their elements.
-        public var topLogprobs: [Probability]?
-        public var topProbs: [Probability]?
+        package var topLogprobs: [Probability]?
+        package var topProbs: [Probability]?
 
         enum CodingKeys: String, CodingKey {
             case id, token, logprob, prob, bytes
@@ -82,7 +82,7 @@ public struct LlamaCompletion: Codable, Sendable, Equatable {
         /// - Parameters:
         ///   - top: `nil` for an element of such a list.
         ///   - isSampled: Whether the probabilities are those after sampling.
-        public init(id: Int32, _ token: ChatLogprobs.Alternative, top: [Probability]?, isSampled: Bool) {
+        package init(id: Int32, _ token: ChatLogprobs.Alternative, top: [Probability]?, isSampled: Bool) {
             self.id = id
             self.token = token.token
             bytes = token.bytes
@@ -95,32 +95,32 @@ public struct LlamaCompletion: Codable, Sendable, Equatable {
     }
 
     /// Index of the prompt.
-    public var index: Int
-    public var content: String
-    public var tokens: [Int32]
+    package var index: Int
+    package var content: String
+    package var tokens: [Int32]
     /// Always 0: clients cannot choose slots.
-    public var idSlot = 0
+    package var idSlot = 0
     /// Whether this is the last event.
-    public var stop: Bool
-    public var tokensPredicted: Int
-    public var tokensEvaluated: Int
-    public var completionProbabilities: [Probability]?
-    public var promptProgress: PromptProgressFields?
-    public var timings: Timings?
+    package var stop: Bool
+    package var tokensPredicted: Int
+    package var tokensEvaluated: Int
+    package var completionProbabilities: [Probability]?
+    package var promptProgress: PromptProgressFields?
+    package var timings: Timings?
 
     // Set only in the last event:
-    public var model: String?
-    public var prompt: String?
-    public var hasNewLine: Bool?
+    package var model: String?
+    package var prompt: String?
+    package var hasNewLine: Bool?
     /// Always false: a prompt that is too long is an error.
-    public var truncated: Bool?
+    package var truncated: Bool?
     /// `eos`, `limit` or `word`.
-    public var stopType: String?
-    public var stoppingWord: String?
-    public var tokensCached: Int?
-    public var generationSettings: [String: JSON]?
+    package var stopType: String?
+    package var stoppingWord: String?
+    package var tokensCached: Int?
+    package var generationSettings: [String: JSON]?
 
-    public init(index: Int, content: String, tokens: [Int32], stop: Bool, predicted: Int, evaluated: Int) {
+    package init(index: Int, content: String, tokens: [Int32], stop: Bool, predicted: Int, evaluated: Int) {
         self.index = index
         self.content = content
         self.tokens = tokens

@@ -1,8 +1,8 @@
 /// Biases added to the logits of single tokens: OpenAI's object by token id, or llama.cpp's list of pairs of token id
 /// and bias, where `false` forbids the token (-100). In place of an id, llama.cpp also takes a text, for all its tokens.
-public struct LogitBias: Codable, Sendable, Equatable {
+package struct LogitBias: Codable, Sendable, Equatable {
     /// Biases by token id in decimal, or by text.
-    public var byToken: [String: Double]
+    package var byToken: [String: Double]
 
     /// A number, or false for -100.
     private struct Bias: Decodable {
@@ -22,7 +22,7 @@ public struct LogitBias: Codable, Sendable, Equatable {
         }
     }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         guard var pairs = try? decoder.unkeyedContainer() else {
             byToken = try [String: Bias](from: decoder).mapValues(\.value)
             return
@@ -44,12 +44,12 @@ public struct LogitBias: Codable, Sendable, Equatable {
     }
 
     /// Biases by token id, of validated ones.
-    public var byID: [Int32: Double] {
+    package var byID: [Int32: Double] {
         byToken.reduce(into: [:]) { result, entry in if let id = Int32(entry.key) { result[id] = entry.value } }
     }
 
     /// Biases by text, for all its tokens.
-    public var byText: [String: Double] { byToken.filter { !Self.isID($0.key) } }
+    package var byText: [String: Double] { byToken.filter { !Self.isID($0.key) } }
 
     /// - Parameter name: Name of the field in the request, for errors.
     func validate(at name: String, _ range: ClosedRange<Double>) throws(APIError) {
@@ -61,5 +61,5 @@ public struct LogitBias: Codable, Sendable, Equatable {
         }
     }
 
-    public func encode(to encoder: any Encoder) throws { try byToken.encode(to: encoder) }
+    package func encode(to encoder: any Encoder) throws { try byToken.encode(to: encoder) }
 }

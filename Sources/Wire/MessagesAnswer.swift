@@ -1,27 +1,27 @@
-public import JSON
+package import JSON
 
 /// Response of `POST /v1/messages`.
-public struct MessagesAnswer: Codable, Sendable, Equatable {
+package struct MessagesAnswer: Codable, Sendable, Equatable {
     /// A content block of the answer.
-    public struct Block: Codable, Sendable, Equatable {
+    package struct Block: Codable, Sendable, Equatable {
         /// `text`, `thinking` or `tool_use`.
-        public var type: String
-        public var text: String?
-        public var thinking: String?
+        package var type: String
+        package var text: String?
+        package var thinking: String?
         /// Always empty: this server does not sign reasoning or require signatures.
-        public var signature: String?
-        public var id: String?
-        public var name: String?
-        public var input: JSON?
+        package var signature: String?
+        package var id: String?
+        package var name: String?
+        package var input: JSON?
 
-        public init(type: String) {
+        package init(type: String) {
             self.type = type
             text = type == "text" ? "" : nil
             thinking = type == "thinking" ? "" : nil
             signature = type == "thinking" ? "" : nil
         }
 
-        public init(toolUse id: String, name: String) {
+        package init(toolUse id: String, name: String) {
             type = "tool_use"
             self.id = id
             self.name = name
@@ -29,13 +29,13 @@ public struct MessagesAnswer: Codable, Sendable, Equatable {
         }
     }
 
-    public struct Usage: Codable, Sendable, Equatable {
-        public var inputTokens: Int
-        public var outputTokens: Int
-        public var cacheReadInputTokens: Int
-        public var cacheCreationInputTokens = 0
+    package struct Usage: Codable, Sendable, Equatable {
+        package var inputTokens: Int
+        package var outputTokens: Int
+        package var cacheReadInputTokens: Int
+        package var cacheCreationInputTokens = 0
 
-        public init(_ usage: TokenUsage) {
+        package init(_ usage: TokenUsage) {
             cacheReadInputTokens = usage.promptTokensDetails.cachedTokens
             inputTokens = usage.promptTokens - cacheReadInputTokens
             outputTokens = usage.completionTokens
@@ -50,17 +50,17 @@ public struct MessagesAnswer: Codable, Sendable, Equatable {
     }
 
     /// Begins with `msg_`.
-    public var id: String
-    public var type = "message"
-    public var role = "assistant"
-    public var model: String
-    public var content: [Block] = []
+    package var id: String
+    package var type = "message"
+    package var role = "assistant"
+    package var model: String
+    package var content: [Block] = []
     /// `end_turn`, `max_tokens`, `stop_sequence` or `tool_use`.
-    @Null public var stopReason: String? = nil
-    @Null public var stopSequence: String? = nil
-    public var usage: Usage
+    @Null package var stopReason: String? = nil
+    @Null package var stopSequence: String? = nil
+    package var usage: Usage
 
-    public init(id: String, model: String, usage: Usage) {
+    package init(id: String, model: String, usage: Usage) {
         self.id = id
         self.model = model
         self.usage = usage
@@ -74,16 +74,16 @@ public struct MessagesAnswer: Codable, Sendable, Equatable {
 }
 
 /// One event of a streamed message. Each event type uses some of the fields.
-public struct MessagesEvent: Codable, Sendable {
-    public struct Delta: Codable, Sendable {
-        public var type: String?
-        public var text: String?
-        public var thinking: String?
-        public var partialJSON: String?
-        public var stopReason: String?
-        public var stopSequence: Null<String>?
+package struct MessagesEvent: Codable, Sendable {
+    package struct Delta: Codable, Sendable {
+        package var type: String?
+        package var text: String?
+        package var thinking: String?
+        package var partialJSON: String?
+        package var stopReason: String?
+        package var stopSequence: Null<String>?
 
-        public init(type: String? = nil) { self.type = type }
+        package init(type: String? = nil) { self.type = type }
 
         enum CodingKeys: String, CodingKey {
             case type, text, thinking
@@ -93,14 +93,14 @@ public struct MessagesEvent: Codable, Sendable {
         }
     }
 
-    public var type: String
-    public var message: MessagesAnswer?
-    public var index: Int?
-    public var contentBlock: MessagesAnswer.Block?
-    public var delta: Delta?
-    public var usage: MessagesAnswer.Usage?
+    package var type: String
+    package var message: MessagesAnswer?
+    package var index: Int?
+    package var contentBlock: MessagesAnswer.Block?
+    package var delta: Delta?
+    package var usage: MessagesAnswer.Usage?
 
-    public init(_ type: String) { self.type = type }
+    package init(_ type: String) { self.type = type }
 
     enum CodingKeys: String, CodingKey {
         case type, message, index, delta, usage
@@ -109,16 +109,16 @@ public struct MessagesEvent: Codable, Sendable {
 }
 
 /// An error in the form of Anthropic's API.
-public struct MessagesErrorBody: Codable, Sendable {
-    public struct Detail: Codable, Sendable {
-        public var type: String
-        public var message: String
+package struct MessagesErrorBody: Codable, Sendable {
+    package struct Detail: Codable, Sendable {
+        package var type: String
+        package var message: String
     }
 
-    public var type = "error"
-    public var error: Detail
+    package var type = "error"
+    package var error: Detail
 
-    public init(_ error: APIError) {
+    package init(_ error: APIError) {
         let type =
             switch error.status {
             case 401: "authentication_error"
@@ -136,10 +136,10 @@ public struct MessagesErrorBody: Codable, Sendable {
 }
 
 /// Response of `POST /v1/messages/count_tokens`.
-public struct TokenCount: Codable, Sendable {
-    public var inputTokens: Int
+package struct TokenCount: Codable, Sendable {
+    package var inputTokens: Int
 
-    public init(inputTokens: Int) { self.inputTokens = inputTokens }
+    package init(inputTokens: Int) { self.inputTokens = inputTokens }
 
     enum CodingKeys: String, CodingKey { case inputTokens = "input_tokens" }
 }

@@ -1,48 +1,48 @@
-public import Foundation
-public import JSON
+package import Foundation
+package import JSON
 
 /// Body of `POST /v1/messages` and `/v1/messages/count_tokens`: Anthropic's Messages API, with the sampling fields that
 /// chats have beyond OpenAI's.
-public typealias MessagesRequest = GenerationRequest<MessagesFields>
+package typealias MessagesRequest = GenerationRequest<MessagesFields>
 
 /// Fields of a messages request besides those that it shares with chats.
 ///
 /// Field names and ranges: Anthropic API reference, "Create a Message", version 2023-06-01.
-public struct MessagesFields: Codable, Sendable {
+package struct MessagesFields: Codable, Sendable {
     /// Absent: the server's only model.
-    public var model: String?
-    public var messages: [Turn]
-    public var system: Content?
-    public var tools: [Tool]?
-    public var toolChoice: ToolChoice?
-    public var thinking: Thinking?
+    package var model: String?
+    package var messages: [Turn]
+    package var system: Content?
+    package var tools: [Tool]?
+    package var toolChoice: ToolChoice?
+    package var thinking: Thinking?
     /// Format of the answer's text; older name of `outputConfig.format`.
-    public var outputFormat: ResponseFormat?
-    public var outputConfig: OutputConfig?
+    package var outputFormat: ResponseFormat?
+    package var outputConfig: OutputConfig?
 
-    public struct OutputConfig: Codable, Sendable {
-        public var format: ResponseFormat?
+    package struct OutputConfig: Codable, Sendable {
+        package var format: ResponseFormat?
     }
 
     /// A message of the conversation.
-    public struct Turn: Codable, Sendable {
+    package struct Turn: Codable, Sendable {
         /// `user`, `assistant` or `system`.
-        public var role: String
-        public var content: Content
+        package var role: String
+        package var content: Content
     }
 
     /// A text, or blocks.
-    public enum Content: Codable, Sendable {
+    package enum Content: Codable, Sendable {
         case text(String)
         case blocks([Block])
 
-        public init(from decoder: any Decoder) throws {
+        package init(from decoder: any Decoder) throws {
             let isList = (try? decoder.unkeyedContainer()) != nil
             let container = try decoder.singleValueContainer()
             self = isList ? .blocks(try container.decode([Block].self)) : .text(try container.decode(String.self))
         }
 
-        public func encode(to encoder: any Encoder) throws {
+        package func encode(to encoder: any Encoder) throws {
             var container = encoder.singleValueContainer()
             switch self {
             case .text(let text): try container.encode(text)
@@ -50,7 +50,7 @@ public struct MessagesFields: Codable, Sendable {
             }
         }
 
-        public var blocks: [Block] {
+        package var blocks: [Block] {
             switch self {
             case .text(let text): [Block(type: "text", text: text)]
             case .blocks(let blocks): blocks
@@ -62,11 +62,11 @@ public struct MessagesFields: Codable, Sendable {
         }
 
         /// All text; blocks are joined by line breaks, as parts of chats are.
-        public var text: String { blocks.compactMap { $0.type == "text" ? $0.text : nil }.joined(separator: "\n") }
+        package var text: String { blocks.compactMap { $0.type == "text" ? $0.text : nil }.joined(separator: "\n") }
 
         /// The text of instructions, without the line that Claude Code writes for billing. The line differs in every
         /// request, so that no later part of the prompt could be found in the prefix cache.
-        public var instructions: String {
+        package var instructions: String {
             blocks.compactMap { block in
                 guard block.type == "text", let text = block.text else { return nil }
                 guard text.hasPrefix("x-anthropic-billing-header:") else { return text }
@@ -77,44 +77,44 @@ public struct MessagesFields: Codable, Sendable {
     }
 
     /// A content block. Each type uses some of the fields.
-    public struct Block: Codable, Sendable {
-        public var type: String
-        public var text: String?
-        public var thinking: String?
+    package struct Block: Codable, Sendable {
+        package var type: String
+        package var text: String?
+        package var thinking: String?
         // Fields of `tool_use`:
-        public var id: String?
-        public var name: String?
-        public var input: JSON?
+        package var id: String?
+        package var name: String?
+        package var input: JSON?
         // Fields of `tool_result`:
-        public var toolUseID: String?
-        public var content: Content?
-        public var isError: Bool?
+        package var toolUseID: String?
+        package var content: Content?
+        package var isError: Bool?
         // Fields of `document` and `search_result`, whose `content` is that of `tool_result`:
-        public var title: String?
-        public var context: String?
+        package var title: String?
+        package var context: String?
         /// An object in these; in text blocks of the history a list, which is ignored.
-        public var citations: JSON?
+        package var citations: JSON?
         // Field of `image`, `document` and `search_result`:
-        public var source: Source?
+        package var source: Source?
         // Field of `tool_reference`:
-        public var toolName: String?
+        package var toolName: String?
 
         /// The source of an image or document; of a search result, its address.
-        public struct Source: Codable, Sendable {
+        package struct Source: Codable, Sendable {
             /// Images: `base64`; `url`, with `--allow-image-urls`. Documents: `text`, `content`. Absent in a search
             /// result, whose source is a string.
-            public var type: String?
+            package var type: String?
             /// A file in base64, or a document's text.
-            public var data: String?
-            public var url: String?
+            package var data: String?
+            package var url: String?
             /// Blocks of a document.
-            public var content: Content?
+            package var content: Content?
 
             private enum CodingKeys: CodingKey { case type, data, url, content }
 
-            public init(data: Data) { (type, self.data) = ("base64", data.base64EncodedString()) }
+            package init(data: Data) { (type, self.data) = ("base64", data.base64EncodedString()) }
 
-            public init(from decoder: any Decoder) throws {
+            package init(from decoder: any Decoder) throws {
                 if let text = try? decoder.singleValueContainer().decode(String.self) {
                     url = text
                     return
@@ -127,7 +127,7 @@ public struct MessagesFields: Codable, Sendable {
             }
 
             /// The decoded file; `nil` unless it is valid base64.
-            public var file: Data? { type == "base64" ? data.flatMap { Data(base64Encoded: $0) } : nil }
+            package var file: Data? { type == "base64" ? data.flatMap { Data(base64Encoded: $0) } : nil }
         }
 
         init(type: String, text: String) {
@@ -143,16 +143,16 @@ public struct MessagesFields: Codable, Sendable {
         }
     }
 
-    public struct Tool: Codable, Sendable {
+    package struct Tool: Codable, Sendable {
         /// `custom` or absent; Anthropic's own tools are not supported.
-        public var type: String?
-        public var name: String
-        public var description: String?
-        public var inputSchema: JSON?
+        package var type: String?
+        package var name: String
+        package var description: String?
+        package var inputSchema: JSON?
         /// Whether a schema that cannot be enforced exactly is an error.
-        public var strict: Bool?
+        package var strict: Bool?
         /// Whether the tool is offered only after a `tool_reference` to it.
-        public var deferLoading: Bool?
+        package var deferLoading: Bool?
 
         enum CodingKeys: String, CodingKey {
             case type, name, description, strict
@@ -161,11 +161,11 @@ public struct MessagesFields: Codable, Sendable {
         }
     }
 
-    public struct ToolChoice: Codable, Sendable {
+    package struct ToolChoice: Codable, Sendable {
         /// `auto`, `any`, `tool` or `none`.
-        public var type: String
-        public var name: String?
-        public var disableParallelToolUse: Bool?
+        package var type: String
+        package var name: String?
+        package var disableParallelToolUse: Bool?
 
         enum CodingKeys: String, CodingKey {
             case type, name
@@ -173,10 +173,10 @@ public struct MessagesFields: Codable, Sendable {
         }
     }
 
-    public struct Thinking: Codable, Sendable {
+    package struct Thinking: Codable, Sendable {
         /// `enabled`, `adaptive` or `disabled`.
-        public var type: String
-        public var budgetTokens: WholeNumber?
+        package var type: String
+        package var budgetTokens: WholeNumber?
 
         enum CodingKeys: String, CodingKey {
             case type
@@ -200,7 +200,7 @@ public struct MessagesFields: Codable, Sendable {
     }
 
     /// The tools that the model sees: those that are not deferred, or that a result refers to.
-    public var offeredTools: [(index: Int, tool: Tool)] {
+    package var offeredTools: [(index: Int, tool: Tool)] {
         let referenced = referencedTools
         return (tools ?? []).enumerated().filter { $1.deferLoading != true || referenced.contains($1.name) }
             .map { ($0, $1) }
@@ -209,12 +209,12 @@ public struct MessagesFields: Codable, Sendable {
 
 extension GenerationRequest<MessagesFields> {
     /// Maximum reasoning tokens; `nil`: no limit.
-    public var maximumThoughts: Int64? {
+    package var maximumThoughts: Int64? {
         fields.thinking?.type == "enabled" ? fields.thinking?.budgetTokens?.value : sampling.maximumThoughts
     }
 
     /// The requested format of the answer's text; `nil`: none.
-    public func requestedFormat() throws(APIError) -> RequestedFormat? {
+    package func requestedFormat() throws(APIError) -> RequestedFormat? {
         let other = try generation.requestedFormat()
         let own =
             if let format = fields.outputConfig?.format {
@@ -231,7 +231,7 @@ extension GenerationRequest<MessagesFields> {
     /// - Parameters:
     ///   - isCounted: Whether the request only counts tokens.
     ///   - seesImages: Whether user messages and tool results may have images.
-    public func validated(isCounted: Bool = false, seesImages: Bool = false) throws(APIError) -> Self {
+    package func validated(isCounted: Bool = false, seesImages: Bool = false) throws(APIError) -> Self {
         let messages = fields.messages
         guard !messages.isEmpty else { throw .invalid("messages", "must have at least one message") }
         guard messages.count <= 2048 else {
@@ -277,7 +277,7 @@ extension GenerationRequest<MessagesFields> {
 
 extension MessagesFields {
     /// Whether a message or a tool's result has an image.
-    public var hasImage: Bool { messages.contains { $0.content.hasImage } }
+    package var hasImage: Bool { messages.contains { $0.content.hasImage } }
 
     fileprivate func checkTools() throws(APIError) {
         for (index, tool) in (tools ?? []).enumerated() {

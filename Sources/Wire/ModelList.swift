@@ -1,34 +1,34 @@
 /// Response of `GET /v1/models/{id}`: one model.
-public struct ModelCard: Codable, Sendable, Equatable {
-    public var id: String
-    public var object: String
+package struct ModelCard: Codable, Sendable, Equatable {
+    package var id: String
+    package var object: String
     /// Unix seconds.
-    public var created: Int
-    public var ownedBy: String
+    package var created: Int
+    package var ownedBy: String
     /// The model that an adapter changes, under vLLM's name; `nil` for a model.
-    public var parent: String?
+    package var parent: String?
     /// Loading state; `nil` for a model of the upstream. Like the fields below, not in OpenAI's API.
-    public var state: State? = .unloaded
+    package var state: State? = .unloaded
     /// Loading progress, 0...1.
-    public var progress: Double?
+    package var progress: Double?
     /// Why loading failed.
-    public var reason: String?
+    package var reason: String?
 
     /// Metadata of the model's file, under llama.cpp's names; absent if unreadable, and for models of the upstream.
-    public var meta: Meta?
+    package var meta: Meta?
     /// Tasks that the model supports; absent if its file is unreadable, and for models of the upstream.
-    public var capabilities: [Capability]?
+    package var capabilities: [Capability]?
 
-    public enum Capability: String, Codable, Sendable {
+    package enum Capability: String, Codable, Sendable {
         case completion, embedding, rerank, multimodal
     }
 
-    public struct Meta: Codable, Sendable, Equatable {
-        public var vocabularySize: Int
-        public var trainedContextSize: Int
-        public var parameterCount: Int
+    package struct Meta: Codable, Sendable, Equatable {
+        package var vocabularySize: Int
+        package var trainedContextSize: Int
+        package var parameterCount: Int
         /// File size in bytes.
-        public var size: Int
+        package var size: Int
 
         enum CodingKeys: String, CodingKey {
             case size
@@ -37,7 +37,7 @@ public struct ModelCard: Codable, Sendable, Equatable {
             case parameterCount = "n_params"
         }
 
-        public init(vocabularySize: Int, trainedContextSize: Int, parameterCount: Int, size: Int) {
+        package init(vocabularySize: Int, trainedContextSize: Int, parameterCount: Int, size: Int) {
             self.vocabularySize = vocabularySize
             self.trainedContextSize = trainedContextSize
             self.parameterCount = parameterCount
@@ -46,7 +46,7 @@ public struct ModelCard: Codable, Sendable, Equatable {
     }
 
     /// Loading state of a local model.
-    public enum State: String, Codable, Sendable {
+    package enum State: String, Codable, Sendable {
         case unloaded, loading, loaded, failed
     }
 
@@ -55,7 +55,7 @@ public struct ModelCard: Codable, Sendable, Equatable {
         case ownedBy = "owned_by"
     }
 
-    public init(id: String, created: Int, ownedBy: String) {
+    package init(id: String, created: Int, ownedBy: String) {
         self.id = id
         object = "model"
         self.created = created
@@ -64,11 +64,11 @@ public struct ModelCard: Codable, Sendable, Equatable {
 }
 
 /// Response of `GET /v1/models`.
-public struct ModelList: Codable, Sendable, Equatable {
-    public var object: String
-    public var data: [ModelCard]
+package struct ModelList: Codable, Sendable, Equatable {
+    package var object: String
+    package var data: [ModelCard]
 
-    public init(_ models: [ModelCard]) {
+    package init(_ models: [ModelCard]) {
         object = "list"
         data = models
     }

@@ -1,45 +1,45 @@
-public import JSON
+package import JSON
 
 /// Response of `POST /v1/responses`.
-public struct ModelResponse: Codable, Sendable, Equatable {
-    public enum Status: String, Codable, Sendable {
+package struct ModelResponse: Codable, Sendable, Equatable {
+    package enum Status: String, Codable, Sendable {
         case inProgress = "in_progress"
         case completed, incomplete, failed
     }
 
     /// One item of output: a message, reasoning, or a tool call.
-    public struct Item: Codable, Sendable, Equatable {
-        public enum Kind: String, Codable, Sendable {
+    package struct Item: Codable, Sendable, Equatable {
+        package enum Kind: String, Codable, Sendable {
             case message, reasoning
             case functionCall = "function_call"
             case customToolCall = "custom_tool_call"
         }
 
-        public var type: Kind
-        public var id: String
-        public var status: Status
+        package var type: Kind
+        package var id: String
+        package var status: Status
         /// `assistant` in messages, else absent.
-        public var role: String?
+        package var role: String?
         /// Text parts; absent in calls.
-        public var content: [Part]?
+        package var content: [Part]?
         /// Only in reasoning: one part with the reasoning itself if a summary was requested, else empty.
-        public var summary: [Part]?
+        package var summary: [Part]?
         // Fields of calls:
-        public var callID: String?
-        public var name: String?
+        package var callID: String?
+        package var name: String?
         /// The namespace that the request gave the tool in.
-        public var namespace: String?
+        package var namespace: String?
         /// JSON arguments of a function.
-        public var arguments: String?
+        package var arguments: String?
         /// Text input of a custom tool.
-        public var input: String?
+        package var input: String?
 
         enum CodingKeys: String, CodingKey {
             case type, id, status, role, content, summary, name, namespace, arguments, input
             case callID = "call_id"
         }
 
-        public init(_ type: Kind, id: String) {
+        package init(_ type: Kind, id: String) {
             self.type = type
             self.id = id
             status = .inProgress
@@ -51,16 +51,16 @@ public struct ModelResponse: Codable, Sendable, Equatable {
         }
     }
 
-    public struct Part: Codable, Sendable, Equatable {
+    package struct Part: Codable, Sendable, Equatable {
         /// `output_text`, `reasoning_text` or `summary_text`.
-        public var type: String
-        public var text: String
+        package var type: String
+        package var text: String
         /// Always empty; `logprobs` is empty unless requested. Both are absent in reasoning.
-        public var annotations: [JSON]?
-        public var logprobs: [ChatLogprobs.Token]?
+        package var annotations: [JSON]?
+        package var logprobs: [ChatLogprobs.Token]?
 
         /// An empty part of an item.
-        public init(of kind: Item.Kind) {
+        package init(of kind: Item.Kind) {
             type = kind == .message ? "output_text" : "reasoning_text"
             text = ""
             annotations = kind == .message ? [] : nil
@@ -68,27 +68,27 @@ public struct ModelResponse: Codable, Sendable, Equatable {
         }
 
         /// An empty summary part.
-        public static var summary: Self {
+        package static var summary: Self {
             var part = Self(of: .reasoning)
             part.type = "summary_text"
             return part
         }
     }
 
-    public struct Failure: Codable, Sendable, Equatable {
-        public var code: String
-        public var message: String
+    package struct Failure: Codable, Sendable, Equatable {
+        package var code: String
+        package var message: String
     }
 
-    public struct IncompleteDetails: Codable, Sendable, Equatable { public var reason: String }
+    package struct IncompleteDetails: Codable, Sendable, Equatable { package var reason: String }
 
     /// Token counts of a response.
-    public struct Usage: Codable, Sendable, Equatable {
-        public var inputTokens: Int
-        public var inputTokensDetails: InputDetails
-        public var outputTokens: Int
-        public var outputTokensDetails: OutputDetails
-        public var totalTokens: Int
+    package struct Usage: Codable, Sendable, Equatable {
+        package var inputTokens: Int
+        package var inputTokensDetails: InputDetails
+        package var outputTokens: Int
+        package var outputTokensDetails: OutputDetails
+        package var totalTokens: Int
 
         enum CodingKeys: String, CodingKey {
             case inputTokens = "input_tokens"
@@ -98,11 +98,11 @@ public struct ModelResponse: Codable, Sendable, Equatable {
             case totalTokens = "total_tokens"
         }
 
-        public struct InputDetails: Codable, Sendable, Equatable {
+        package struct InputDetails: Codable, Sendable, Equatable {
             /// Prompt tokens found in the prefix cache.
-            public var cachedTokens: Int
+            package var cachedTokens: Int
             /// Prompt tokens computed, which the prefix cache keeps while there is memory.
-            public var cacheWriteTokens: Int
+            package var cacheWriteTokens: Int
 
             enum CodingKeys: String, CodingKey {
                 case cachedTokens = "cached_tokens"
@@ -110,14 +110,14 @@ public struct ModelResponse: Codable, Sendable, Equatable {
             }
         }
 
-        public struct OutputDetails: Codable, Sendable, Equatable {
+        package struct OutputDetails: Codable, Sendable, Equatable {
             /// Output tokens that are reasoning.
-            public var reasoningTokens: Int
+            package var reasoningTokens: Int
 
             enum CodingKeys: String, CodingKey { case reasoningTokens = "reasoning_tokens" }
         }
 
-        public init(_ usage: TokenUsage) {
+        package init(_ usage: TokenUsage) {
             inputTokens = usage.promptTokens
             let cached = usage.promptTokensDetails.cachedTokens
             inputTokensDetails = InputDetails(cachedTokens: cached, cacheWriteTokens: usage.promptTokens - cached)
@@ -127,21 +127,21 @@ public struct ModelResponse: Codable, Sendable, Equatable {
         }
     }
 
-    public struct ReasoningSettings: Codable, Sendable, Equatable {
-        @Null public var effort: String?
+    package struct ReasoningSettings: Codable, Sendable, Equatable {
+        @Null package var effort: String?
         /// Set if the reasoning is also sent as a summary.
-        @Null public var summary: String?
+        @Null package var summary: String?
     }
 
     /// The sampling parameters used, with defaults filled in.
-    public struct SamplingValues: Sendable {
-        public var temperature: Double
-        public var topP: Double
-        public var presencePenalty: Double
-        public var frequencyPenalty: Double
-        public var topLogprobs: Int
+    package struct SamplingValues: Sendable {
+        package var temperature: Double
+        package var topP: Double
+        package var presencePenalty: Double
+        package var frequencyPenalty: Double
+        package var topLogprobs: Int
 
-        public init(
+        package init(
             temperature: Double, topP: Double, presencePenalty: Double, frequencyPenalty: Double, topLogprobs: Int
         ) {
             self.temperature = temperature
@@ -152,49 +152,49 @@ public struct ModelResponse: Codable, Sendable, Equatable {
         }
     }
 
-    public struct TextFormat: Codable, Sendable, Equatable {
-        public var format = JSON.object(["type": .string("text")])
-        public var verbosity: String?
+    package struct TextFormat: Codable, Sendable, Equatable {
+        package var format = JSON.object(["type": .string("text")])
+        package var verbosity: String?
     }
 
     /// Begins with `resp_`.
-    public var id: String
-    public var object = "response"
+    package var id: String
+    package var object = "response"
     /// Unix seconds.
-    public var createdAt: Int
+    package var createdAt: Int
     /// Unix seconds; only in completed responses.
-    @Null public var completedAt: Int? = nil
-    public var status = Status.inProgress
-    @Null public var error: Failure? = nil
-    @Null public var incompleteDetails: IncompleteDetails? = nil
-    public var model: String
-    public var output: [Item] = []
+    @Null package var completedAt: Int? = nil
+    package var status = Status.inProgress
+    @Null package var error: Failure? = nil
+    @Null package var incompleteDetails: IncompleteDetails? = nil
+    package var model: String
+    package var output: [Item] = []
     /// Absent until the response has ended: the specification allows no null.
-    public var usage: Usage? = nil
+    package var usage: Usage? = nil
 
     // Repeated from the request:
-    @Null public var instructions: String?
-    @Null public var maxOutputTokens: Int64?
-    @Null public var previousResponseID: String?
-    public var reasoning: ReasoningSettings
-    public var store: Bool
-    public var background = false
-    @Null public var maxToolCalls: Int64?
-    public var serviceTier = "default"
+    @Null package var instructions: String?
+    @Null package var maxOutputTokens: Int64?
+    @Null package var previousResponseID: String?
+    package var reasoning: ReasoningSettings
+    package var store: Bool
+    package var background = false
+    @Null package var maxToolCalls: Int64?
+    package var serviceTier = "default"
 
     // Sampling parameters used:
-    public var temperature: Double
-    public var topP: Double
-    public var presencePenalty: Double
-    public var frequencyPenalty: Double
-    public var topLogprobs: Int
+    package var temperature: Double
+    package var topP: Double
+    package var presencePenalty: Double
+    package var frequencyPenalty: Double
+    package var topLogprobs: Int
 
-    public var metadata: [String: String]
-    public var text = TextFormat()
-    public var tools: JSON
-    public var toolChoice: JSON
-    public var parallelToolCalls: Bool
-    public var truncation = "disabled"
+    package var metadata: [String: String]
+    package var text = TextFormat()
+    package var tools: JSON
+    package var toolChoice: JSON
+    package var parallelToolCalls: Bool
+    package var truncation = "disabled"
 
     enum CodingKeys: String, CodingKey {
         case id, object, status, error, model, output, usage, instructions, temperature, store, metadata, text, tools
@@ -214,7 +214,7 @@ public struct ModelResponse: Codable, Sendable, Equatable {
         case parallelToolCalls = "parallel_tool_calls"
     }
 
-    public init(_ identity: AnswerIdentity, for request: ResponseRequest, sampling: SamplingValues) {
+    package init(_ identity: AnswerIdentity, for request: ResponseRequest, sampling: SamplingValues) {
         id = identity.id
         createdAt = identity.created
         model = identity.model
@@ -240,7 +240,7 @@ public struct ModelResponse: Codable, Sendable, Equatable {
     /// Records the end of the generation.
     ///
     /// - Parameter time: Unix seconds.
-    public mutating func finish(reason: String, usage: TokenUsage, at time: Int) {
+    package mutating func finish(reason: String, usage: TokenUsage, at time: Int) {
         let isCut = reason == "length"
         status = isCut ? .incomplete : .completed
         completedAt = isCut ? nil : time
@@ -249,14 +249,14 @@ public struct ModelResponse: Codable, Sendable, Equatable {
     }
 
     /// The response as it was before its first output.
-    public var begun: Self {
+    package var begun: Self {
         var begun = self
         (begun.status, begun.output) = (.inProgress, [])
         (begun.completedAt, begun.error, begun.incompleteDetails, begun.usage) = (nil, nil, nil, nil)
         return begun
     }
 
-    public mutating func fail(_ error: APIError) {
+    package mutating func fail(_ error: APIError) {
         status = .failed
         // One of the few codes defined here by OpenAI's API.
         self.error = Failure(code: APIError.Kind.server.rawValue, message: error.message)
@@ -264,24 +264,24 @@ public struct ModelResponse: Codable, Sendable, Equatable {
 }
 
 /// One event of a streamed response. Each event type uses some of the fields.
-public struct ResponseEvent: Codable, Sendable, Equatable {
-    public var type: String
+package struct ResponseEvent: Codable, Sendable, Equatable {
+    package var type: String
     /// Number of the event in its stream, from 0.
-    public var sequenceNumber: Int
-    public var response: ModelResponse?
-    public var outputIndex: Int?
-    public var item: ModelResponse.Item?
-    public var itemID: String?
-    public var contentIndex: Int?
-    public var summaryIndex: Int?
-    public var part: ModelResponse.Part?
-    public var delta: String?
-    public var text: String?
-    public var logprobs: [ChatLogprobs.Token]?
+    package var sequenceNumber: Int
+    package var response: ModelResponse?
+    package var outputIndex: Int?
+    package var item: ModelResponse.Item?
+    package var itemID: String?
+    package var contentIndex: Int?
+    package var summaryIndex: Int?
+    package var part: ModelResponse.Part?
+    package var delta: String?
+    package var text: String?
+    package var logprobs: [ChatLogprobs.Token]?
     // Fields of calls:
-    public var name: String?
-    public var arguments: String?
-    public var input: String?
+    package var name: String?
+    package var arguments: String?
+    package var input: String?
 
     enum CodingKeys: String, CodingKey {
         case type, response, item, part, delta, text, logprobs, name, arguments, input
@@ -292,27 +292,27 @@ public struct ResponseEvent: Codable, Sendable, Equatable {
         case summaryIndex = "summary_index"
     }
 
-    public init(_ type: String, sequenceNumber: Int) {
+    package init(_ type: String, sequenceNumber: Int) {
         self.type = type
         self.sequenceNumber = sequenceNumber
     }
 }
 
 /// The event for an error before or within a streamed response.
-public struct ResponseErrorEvent: Codable, Sendable, Equatable {
-    public var type = "error"
-    @Null public var code: String?
-    public var message: String
-    @Null public var param: String?
+package struct ResponseErrorEvent: Codable, Sendable, Equatable {
+    package var type = "error"
+    @Null package var code: String?
+    package var message: String
+    @Null package var param: String?
     /// `nil` if the preceding events came from the upstream.
-    public var sequenceNumber: Int?
+    package var sequenceNumber: Int?
 
     enum CodingKeys: String, CodingKey {
         case type, code, message, param
         case sequenceNumber = "sequence_number"
     }
 
-    public init(_ error: APIError, sequenceNumber: Int?) {
+    package init(_ error: APIError, sequenceNumber: Int?) {
         code = error.code
         message = error.message
         param = error.param

@@ -1,16 +1,16 @@
 import JSON
 
 /// A prompt of llama.cpp's API: what `TextInput` has, inputs that mix texts and ids, or objects with `prompt_string`.
-public enum PromptInput: Codable, Sendable, Equatable {
+package enum PromptInput: Codable, Sendable, Equatable {
     case plain(TextInput)
     case mixed([[Piece]])
 
     /// A part of a mixed input.
-    public enum Piece: Codable, Sendable, Equatable {
+    package enum Piece: Codable, Sendable, Equatable {
         case text(String)
         case token(Int64)
 
-        public init(from decoder: any Decoder) throws {
+        package init(from decoder: any Decoder) throws {
             let container = try decoder.singleValueContainer()
             if let text = try? container.decode(String.self) {
                 self = .text(text)
@@ -19,7 +19,7 @@ public enum PromptInput: Codable, Sendable, Equatable {
             }
         }
 
-        public func encode(to encoder: any Encoder) throws {
+        package func encode(to encoder: any Encoder) throws {
             var container = encoder.singleValueContainer()
             switch self {
             case .text(let text): try container.encode(text)
@@ -67,14 +67,14 @@ public enum PromptInput: Codable, Sendable, Equatable {
     }
 
     /// Number of inputs.
-    public var count: Int {
+    package var count: Int {
         switch self {
         case .plain(let input): input.count
         case .mixed(let inputs): inputs.count
         }
     }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         do {
             self = .plain(try TextInput(from: decoder))
             return
@@ -103,7 +103,7 @@ public enum PromptInput: Codable, Sendable, Equatable {
         ])
     }
 
-    public func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {
         case .plain(let input): try container.encode(input)

@@ -1,11 +1,11 @@
 import JSON
 
 /// A streamed chat request with only those fields that every OpenAI-compatible server knows.
-public struct ChatQuestion: Encodable, Sendable {
-    public var model: String
-    public var messages: [RequestMessage]
-    public var maximumTokens: Int?
-    public var temperature: Double?
+package struct ChatQuestion: Encodable, Sendable {
+    package var model: String
+    package var messages: [RequestMessage]
+    package var maximumTokens: Int?
+    package var temperature: Double?
     private let stream = true
     private let streamOptions = ["include_usage": true]
 
@@ -15,7 +15,7 @@ public struct ChatQuestion: Encodable, Sendable {
         case streamOptions = "stream_options"
     }
 
-    public init(model: String, messages: [RequestMessage], maximumTokens: Int? = nil, temperature: Double? = nil) {
+    package init(model: String, messages: [RequestMessage], maximumTokens: Int? = nil, temperature: Double? = nil) {
         self.model = model
         self.messages = messages
         self.maximumTokens = maximumTokens
@@ -26,17 +26,17 @@ public struct ChatQuestion: Encodable, Sendable {
 /// A chat completion or chunk of any OpenAI-compatible server: only the fields that servers agree on.
 ///
 /// This server sends `ChatCompletion` and `ChatCompletionChunk`.
-public struct ReceivedChat: Decodable, Sendable {
+package struct ReceivedChat: Decodable, Sendable {
     /// The members of a choice and of its `message` or `delta`.
-    public struct Choice: Decodable, Sendable {
-        public let content: String?
+    package struct Choice: Decodable, Sendable {
+        package let content: String?
         /// Text of the model's reasoning.
-        public let thought: String?
-        public let refusal: String?
-        public let toolCalls: [ToolCall]
-        public let finishReason: String?
+        package let thought: String?
+        package let refusal: String?
+        package let toolCalls: [ToolCall]
+        package let finishReason: String?
         /// `nil` if the server gives one answer only and does not number it.
-        public let index: Int?
+        package let index: Int?
 
         private enum CodingKeys: String, CodingKey {
             case message, delta, index
@@ -58,7 +58,7 @@ public struct ReceivedChat: Decodable, Sendable {
             }
         }
 
-        public init(from decoder: any Decoder) throws {
+        package init(from decoder: any Decoder) throws {
             let fields = try decoder.container(keyedBy: CodingKeys.self)
             let message = try fields.decodeIfPresent(Part.self, forKey: .message)
             let part = try message ?? fields.decodeIfPresent(Part.self, forKey: .delta)
@@ -72,13 +72,13 @@ public struct ReceivedChat: Decodable, Sendable {
         }
     }
 
-    public struct Usage: Decodable, Sendable {
-        public let promptTokens: Int
-        public let completionTokens: Int
+    package struct Usage: Decodable, Sendable {
+        package let promptTokens: Int
+        package let completionTokens: Int
         private var promptDetails: PromptDetails?
         private var completionDetails: CompletionDetails?
 
-        public init(promptTokens: Int, completionTokens: Int) {
+        package init(promptTokens: Int, completionTokens: Int) {
             (self.promptTokens, self.completionTokens) = (promptTokens, completionTokens)
         }
 
@@ -92,8 +92,8 @@ public struct ReceivedChat: Decodable, Sendable {
             enum CodingKeys: String, CodingKey { case reasoningTokens = "reasoning_tokens" }
         }
 
-        public var cachedTokens: Int { promptDetails?.cachedTokens ?? 0 }
-        public var reasoningTokens: Int { completionDetails?.reasoningTokens ?? 0 }
+        package var cachedTokens: Int { promptDetails?.cachedTokens ?? 0 }
+        package var reasoningTokens: Int { completionDetails?.reasoningTokens ?? 0 }
 
         enum CodingKeys: String, CodingKey {
             case promptTokens = "prompt_tokens"
@@ -104,9 +104,9 @@ public struct ReceivedChat: Decodable, Sendable {
     }
 
     /// Empty if absent.
-    public var choices: [Choice] { received ?? [] }
-    public let usage: Usage?
-    public let error: ReceivedError?
+    package var choices: [Choice] { received ?? [] }
+    package let usage: Usage?
+    package let error: ReceivedError?
     private let received: [Choice]?
 
     private enum CodingKeys: String, CodingKey {
@@ -116,14 +116,14 @@ public struct ReceivedChat: Decodable, Sendable {
 }
 
 /// An error of any server: some omit members, send numbers instead of strings, or only a string.
-public struct ReceivedError: Decodable, Sendable {
-    public let message: String?
-    public let param: String?
-    public let code: String?
+package struct ReceivedError: Decodable, Sendable {
+    package let message: String?
+    package let param: String?
+    package let code: String?
 
     private enum CodingKeys: CodingKey { case message, param, code }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         if let text = try? decoder.singleValueContainer().decode(String.self) {
             (message, param, code) = (text, nil, nil)
             return

@@ -1,22 +1,22 @@
 /// An event of a streamed message of Anthropic's API: the fields that its reader needs, of all types together.
-public struct ReceivedMessageEvent: Decodable, Sendable {
-    public struct Message: Decodable, Sendable {
-        public let usage: Usage?
+package struct ReceivedMessageEvent: Decodable, Sendable {
+    package struct Message: Decodable, Sendable {
+        package let usage: Usage?
     }
 
-    public struct Block: Decodable, Sendable {
-        public let type: String
-        public let text: String?
-        public let id: String?
-        public let name: String?
+    package struct Block: Decodable, Sendable {
+        package let type: String
+        package let text: String?
+        package let id: String?
+        package let name: String?
     }
 
-    public struct Delta: Decodable, Sendable {
-        public let text: String?
-        public let thinking: String?
-        public let partialJSON: String?
-        public let stopReason: String?
-        public let stopSequence: String?
+    package struct Delta: Decodable, Sendable {
+        package let text: String?
+        package let thinking: String?
+        package let partialJSON: String?
+        package let stopReason: String?
+        package let stopSequence: String?
 
         enum CodingKeys: String, CodingKey {
             case text, thinking
@@ -26,11 +26,11 @@ public struct ReceivedMessageEvent: Decodable, Sendable {
         }
     }
 
-    public struct Usage: Decodable, Sendable {
-        public let inputTokens: Int?
-        public let cacheCreationInputTokens: Int?
-        public let cacheReadInputTokens: Int?
-        public let outputTokens: Int?
+    package struct Usage: Decodable, Sendable {
+        package let inputTokens: Int?
+        package let cacheCreationInputTokens: Int?
+        package let cacheReadInputTokens: Int?
+        package let outputTokens: Int?
 
         enum CodingKeys: String, CodingKey {
             case inputTokens = "input_tokens"
@@ -40,13 +40,13 @@ public struct ReceivedMessageEvent: Decodable, Sendable {
         }
     }
 
-    public let type: String
-    public let index: Int?
-    public let message: Message?
-    public let contentBlock: Block?
-    public let delta: Delta?
-    public let usage: Usage?
-    public let error: ReceivedError?
+    package let type: String
+    package let index: Int?
+    package let message: Message?
+    package let contentBlock: Block?
+    package let delta: Delta?
+    package let usage: Usage?
+    package let error: ReceivedError?
 
     enum CodingKeys: String, CodingKey {
         case type, index, message, delta, usage, error

@@ -1,32 +1,32 @@
-public import Foundation
-public import JSON
+package import Foundation
+package import JSON
 
 /// One message of a request.
-public struct RequestMessage: Codable, Sendable {
-    public var role: String
+package struct RequestMessage: Codable, Sendable {
+    package var role: String
     /// Required in messages of a user or system.
-    public var content: MessageContent?
+    package var content: MessageContent?
     /// Name of the speaker, passed to the model's chat template if it uses it.
-    public var name: String?
+    package var name: String?
     /// An assistant's refusal, instead of content.
-    public var refusal: String?
+    package var refusal: String?
     /// An assistant's reasoning, under the name that this server sends.
-    public var reasoningContent: String?
+    package var reasoningContent: String?
     /// An assistant's reasoning, under the name of other servers.
-    public var reasoning: String?
+    package var reasoning: String?
 
     /// An assistant's tool calls.
-    public var toolCalls: [ToolCall]?
+    package var toolCalls: [ToolCall]?
     /// The older form of one call.
-    public var functionCall: ToolCall.Function?
+    package var functionCall: ToolCall.Function?
     /// Id of the call that a message of role `tool` answers.
-    public var toolCallID: String?
+    package var toolCallID: String?
 
     // Decoded only to be refused.
-    public var audio: JSON?
-    public var images: JSON?
+    package var audio: JSON?
+    package var images: JSON?
 
-    public init(role: String, content: MessageContent?, reasoningContent: String? = nil) {
+    package init(role: String, content: MessageContent?, reasoningContent: String? = nil) {
         self.role = role
         self.content = content
         self.reasoningContent = reasoningContent
@@ -41,27 +41,27 @@ public struct RequestMessage: Codable, Sendable {
     }
 
     /// All text of a validated message.
-    public var text: String { content?.text ?? refusal ?? "" }
+    package var text: String { content?.text ?? refusal ?? "" }
 }
 
 /// A message's content: a string, or a list of parts.
-public enum MessageContent: Codable, Sendable, Equatable {
+package enum MessageContent: Codable, Sendable, Equatable {
     case text(String)
     case parts([Part])
 
-    public struct Part: Codable, Sendable, Equatable {
-        public var type: String
-        public var text: String?
-        public var refusal: String?
+    package struct Part: Codable, Sendable, Equatable {
+        package var type: String
+        package var text: String?
+        package var refusal: String?
         /// Set in parts of type `image_url` and `input_image`.
-        public var imageURL: ImageURL?
+        package var imageURL: ImageURL?
 
         enum CodingKeys: String, CodingKey {
             case type, text, refusal
             case imageURL = "image_url"
         }
 
-        public init(type: String, text: String? = nil, imageURL: ImageURL? = nil) {
+        package init(type: String, text: String? = nil, imageURL: ImageURL? = nil) {
             self.type = type
             self.text = text
             self.imageURL = imageURL
@@ -71,12 +71,12 @@ public enum MessageContent: Codable, Sendable, Equatable {
     }
 
     /// The URL of an image: an object in chat requests, a string in responses requests.
-    public struct ImageURL: Codable, Sendable, Equatable {
-        public var url: String
+    package struct ImageURL: Codable, Sendable, Equatable {
+        package var url: String
 
-        public init(url: String) { self.url = url }
+        package init(url: String) { self.url = url }
 
-        public init(from decoder: any Decoder) throws {
+        package init(from decoder: any Decoder) throws {
             struct Object: Decodable { let url: String }
             if let text = try? decoder.singleValueContainer().decode(String.self) {
                 url = text
@@ -85,7 +85,7 @@ public enum MessageContent: Codable, Sendable, Equatable {
             }
         }
 
-        public func encode(to encoder: any Encoder) throws {
+        package func encode(to encoder: any Encoder) throws {
             var container = encoder.singleValueContainer()
             try container.encode(["url": url])
         }
@@ -94,25 +94,25 @@ public enum MessageContent: Codable, Sendable, Equatable {
             "expected a URL as data:image/png;base64,… (web addresses are read by servers started with --allow-image-urls)"
 
         /// Whether it is an address of the web.
-        public var isRemote: Bool {
+        package var isRemote: Bool {
             ["http://", "https://"].contains { url.prefix($0.count).lowercased() == $0 }
         }
 
         /// The decoded file of a base64 `data:` URL (RFC 2397); `nil` for other URLs.
-        public var file: Data? {
+        package var file: Data? {
             let parts = url.split(separator: ",", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2, parts[0].hasPrefix("data:"), parts[0].hasSuffix(";base64") else { return nil }
             return Data(base64Encoded: String(parts[1]))
         }
     }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let isList = (try? decoder.unkeyedContainer()) != nil
         let container = try decoder.singleValueContainer()
         self = isList ? .parts(try container.decode([Part].self)) : .text(try container.decode(String.self))
     }
 
-    public func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {
         case .text(let text): try container.encode(text)
@@ -121,19 +121,19 @@ public enum MessageContent: Codable, Sendable, Equatable {
     }
 
     /// Whether the content has an image.
-    public var hasImage: Bool {
+    package var hasImage: Bool {
         guard case .parts(let parts) = self else { return false }
         return parts.contains { $0.isImage }
     }
 
     /// The files of validated images, in order.
-    public var imageFiles: [Data] {
+    package var imageFiles: [Data] {
         guard case .parts(let parts) = self else { return [] }
         return parts.filter(\.isImage).compactMap { $0.imageURL?.file }
     }
 
     /// Like `text`, with this character for each image and nowhere else.
-    public func text(withImagesAs placeholder: Character) -> String {
+    package func text(withImagesAs placeholder: Character) -> String {
         guard case .parts(let parts) = self else { return text }
         return parts.compactMap { part in
             part.isImage ? String(placeholder) : (part.text ?? part.refusal)?.filter { $0 != placeholder }
@@ -141,7 +141,7 @@ public enum MessageContent: Codable, Sendable, Equatable {
     }
 
     /// All text; parts are joined by line breaks, as in llama.cpp's server.
-    public var text: String {
+    package var text: String {
         switch self {
         case .text(let text): text
         case .parts(let parts): parts.compactMap { $0.text ?? $0.refusal }.joined(separator: "\n")

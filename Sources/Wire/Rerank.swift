@@ -2,28 +2,28 @@
 ///
 /// Field names: Jina's "Reranker API" and Cohere's "Rerank API v2"; `texts`, `return_text` and `raw_scores` are from
 /// Text Embeddings Inference (TEI), which responds with a bare list.
-public struct RerankRequest: Decodable, Sendable {
-    public var model: String?
-    public var query: String
-    public var documents: [Document]?
-    public var texts: [Document]?
+package struct RerankRequest: Decodable, Sendable {
+    package var model: String?
+    package var query: String
+    package var documents: [Document]?
+    package var texts: [Document]?
     /// Maximum number of results; `nil`: all.
-    public var topN: WholeNumber?
+    package var topN: WholeNumber?
     /// Whether results include the documents.
-    public var returnDocuments: Bool?
-    public var returnText: Bool?
+    package var returnDocuments: Bool?
+    package var returnText: Bool?
     /// TEI's field: whether scores are unnormalized. This server has no others.
-    public var rawScores: Bool?
+    package var rawScores: Bool?
     /// Unsupported fields in the request that would change the scores.
     private var unsupported: [String] = []
 
     /// A string, or an object with the field `text`.
-    public struct Document: Decodable, Sendable, Equatable {
-        public var text: String
+    package struct Document: Decodable, Sendable, Equatable {
+        package var text: String
 
         private enum CodingKeys: String, CodingKey { case text }
 
-        public init(from decoder: any Decoder) throws {
+        package init(from decoder: any Decoder) throws {
             if let object = try? decoder.container(keyedBy: CodingKeys.self) {
                 text = try object.decode(String.self, forKey: .text)
             } else {
@@ -50,7 +50,7 @@ public struct RerankRequest: Decodable, Sendable {
         case activation
     }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         model = try container.decodeIfPresent(String.self, forKey: .model)
         query = try container.decode(String.self, forKey: .query)
@@ -70,7 +70,7 @@ public struct RerankRequest: Decodable, Sendable {
     }
 
     /// Checks what `Decodable` cannot. Errors name fields as the client spelled them.
-    public func validated() throws(APIError) -> Self {
+    package func validated() throws(APIError) -> Self {
         if let field = unsupported.first { throw .unsupported(field) }
         if rawScores == false { throw .unsupported("raw_scores", "scores that are not raw are") }
         guard documents == nil || texts == nil else { throw .invalid("texts", "cannot be combined with 'documents'") }
@@ -84,21 +84,21 @@ public struct RerankRequest: Decodable, Sendable {
     }
 
     /// Whether the request, and so the response, has TEI's form.
-    public var isBareList: Bool { texts != nil }
-    public var documentsField: String { isBareList ? "texts" : "documents" }
-    public var inputs: [String] { (documents ?? texts ?? []).map(\.text) }
-    public var returnsDocuments: Bool { (isBareList ? returnText : returnDocuments) ?? false }
+    package var isBareList: Bool { texts != nil }
+    package var documentsField: String { isBareList ? "texts" : "documents" }
+    package var inputs: [String] { (documents ?? texts ?? []).map(\.text) }
+    package var returnsDocuments: Bool { (isBareList ? returnText : returnDocuments) ?? false }
 }
 
 /// Response of `POST /v1/rerank`.
-public struct RerankResponse: Encodable, Sendable {
-    public struct Result: Encodable, Sendable, Equatable {
+package struct RerankResponse: Encodable, Sendable {
+    package struct Result: Encodable, Sendable, Equatable {
         /// Index of the document in the request.
-        public var index: Int
-        public var relevanceScore: Float
-        public var document: Document?
+        package var index: Int
+        package var relevanceScore: Float
+        package var document: Document?
 
-        public struct Document: Encodable, Sendable, Equatable { public var text: String }
+        package struct Document: Encodable, Sendable, Equatable { package var text: String }
 
         enum CodingKeys: String, CodingKey {
             case index, document
@@ -107,21 +107,21 @@ public struct RerankResponse: Encodable, Sendable {
     }
 
     /// A result in TEI's form.
-    public struct BareResult: Encodable, Sendable, Equatable {
-        public var index: Int
-        public var score: Float
-        public var text: String?
+    package struct BareResult: Encodable, Sendable, Equatable {
+        package var index: Int
+        package var score: Float
+        package var text: String?
     }
 
-    public var id: String
-    public var object = "list"
-    public var model: String
+    package var id: String
+    package var object = "list"
+    package var model: String
     /// The most relevant first.
-    public var results: [Result]
-    public var usage: EmbeddingList.Usage
+    package var results: [Result]
+    package var usage: EmbeddingList.Usage
 
     /// - Parameter scores: Score of each document, in the order of the request.
-    public init(_ request: RerankRequest, scores: [Float], id: String, model: String, promptTokens: Int) {
+    package init(_ request: RerankRequest, scores: [Float], id: String, model: String, promptTokens: Int) {
         self.id = id
         self.model = model
         usage = .init(promptTokens: promptTokens, totalTokens: promptTokens)
@@ -135,7 +135,7 @@ public struct RerankResponse: Encodable, Sendable {
         }
     }
 
-    public var bareResults: [BareResult] {
+    package var bareResults: [BareResult] {
         results.map { BareResult(index: $0.index, score: $0.relevanceScore, text: $0.document?.text) }
     }
 }

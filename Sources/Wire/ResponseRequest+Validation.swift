@@ -15,7 +15,7 @@ extension GenerationRequest<ResponseFields> {
     /// Checks what `Decodable` cannot. Errors name fields as the client spelled them.
     ///
     /// - Parameter seesImages: Whether messages may have images.
-    public func validated(seesImages: Bool = false) throws(APIError) -> Self {
+    package func validated(seesImages: Bool = false) throws(APIError) -> Self {
         try fields.input.validate(seesImages)
         try validateGeneration()
         guard generation.choices == 1 else { throw .unsupported("n", "more than one response is") }
@@ -31,14 +31,14 @@ extension GenerationRequest<ResponseFields> {
     }
 
     /// Like `GenerationFields.requestedFormat`, including this endpoint's `text.format`.
-    public func requestedFormat() throws(APIError) -> RequestedFormat? {
+    package func requestedFormat() throws(APIError) -> RequestedFormat? {
         let other = try generation.requestedFormat()
         guard let own = try fields.text?.format?.requested("text.format") else { return other }
         if let other { throw .invalid(other.field, "allowed only without text.format") }
         return own
     }
 
-    public var wantsLogprobs: Bool { fields.topLogprobs != nil || fields.include?.contains(Self.logprobs) == true }
+    package var wantsLogprobs: Bool { fields.topLogprobs != nil || fields.include?.contains(Self.logprobs) == true }
 }
 
 extension ResponseFields {

@@ -1,49 +1,49 @@
-public import JSON
+package import JSON
 
 /// Body of `POST /v1/responses`.
-public typealias ResponseRequest = GenerationRequest<ResponseFields>
+package typealias ResponseRequest = GenerationRequest<ResponseFields>
 
 /// Fields of a responses request besides `GenerationFields`.
 ///
 /// Field names and ranges: OpenAI API reference, "Create a model response".
-public struct ResponseFields: Codable, Sendable {
+package struct ResponseFields: Codable, Sendable {
     /// Absent: the server's only model.
-    public var model: String?
-    public var input: ResponseInput
+    package var model: String?
+    package var input: ResponseInput
     /// A system message for this response only; responses that continue it do not inherit it.
-    public var instructions: String?
+    package var instructions: String?
     /// Id of the stored response to continue.
-    public var previousResponseID: String?
+    package var previousResponseID: String?
     /// Whether to store the response, so that it can be fetched and continued. Absent: yes.
-    public var store: Bool?
+    package var store: Bool?
     /// Repeated in the response.
-    public var metadata: [String: String]?
+    package var metadata: [String: String]?
     /// 0...20.
-    public var topLogprobs: WholeNumber?
-    public var include: [String]?
+    package var topLogprobs: WholeNumber?
+    package var include: [String]?
     /// Repeated in the response without effect: there are no built-in tools.
-    public var maxToolCalls: WholeNumber?
-    public var reasoning: ReasoningOptions?
-    public var text: TextOptions?
+    package var maxToolCalls: WholeNumber?
+    package var reasoning: ReasoningOptions?
+    package var text: TextOptions?
 
     // Decoded only to refuse unsupported values.
-    public var truncation: String?
-    public var background: Bool?
-    public var conversation: JSON?
-    public var prompt: JSON?
+    package var truncation: String?
+    package var background: Bool?
+    package var conversation: JSON?
+    package var prompt: JSON?
 
     /// Whether any item has an image.
-    public var hasImage: Bool {
+    package var hasImage: Bool {
         guard case .items(let items) = input else { return false }
         return items.contains { $0.content?.hasImage == true || $0.output?.hasImage == true }
     }
 
-    public struct ReasoningOptions: Codable, Sendable {
+    package struct ReasoningOptions: Codable, Sendable {
         /// Passed to the model's chat template, if it uses it.
-        public var effort: String?
+        package var effort: String?
         /// Requests the reasoning as a summary too, where some clients expect it. `generate_summary` is the old name.
-        public var summary: String?
-        public var generateSummary: String?
+        package var summary: String?
+        package var generateSummary: String?
 
         enum CodingKeys: String, CodingKey {
             case effort, summary
@@ -51,16 +51,16 @@ public struct ResponseFields: Codable, Sendable {
         }
 
         /// `nil`: none.
-        public var requestedSummary: String? {
+        package var requestedSummary: String? {
             let summary = summary ?? generateSummary
             return summary == "none" ? nil : summary
         }
     }
 
-    public struct TextOptions: Codable, Sendable {
-        public var format: ResponseFormat?
+    package struct TextOptions: Codable, Sendable {
+        package var format: ResponseFormat?
         /// Repeated in the response without effect: models are not trained to obey it.
-        public var verbosity: String?
+        package var verbosity: String?
     }
 
     enum CodingKeys: String, CodingKey {
@@ -73,36 +73,36 @@ public struct ResponseFields: Codable, Sendable {
 }
 
 /// A user message, or a list of messages and of output items of earlier responses.
-public enum ResponseInput: Codable, Sendable {
+package enum ResponseInput: Codable, Sendable {
     case text(String)
     case items([Item])
 
-    public struct Item: Codable, Sendable {
+    package struct Item: Codable, Sendable {
         /// Absent: `message`.
-        public var type: String?
-        public var role: String?
-        public var content: MessageContent?
+        package var type: String?
+        package var role: String?
+        package var content: MessageContent?
         // Fields of calls and their results:
-        public var callID: String?
-        public var name: String?
+        package var callID: String?
+        package var name: String?
         /// The namespace of the called tool.
-        public var namespace: String?
+        package var namespace: String?
         /// JSON arguments of a `function_call`.
-        public var arguments: String?
+        package var arguments: String?
         /// Text input of a `custom_tool_call`.
-        public var input: String?
-        public var output: MessageContent?
+        package var input: String?
+        package var output: MessageContent?
         /// Summary of `reasoning`; some clients send it without the reasoning itself.
-        public var summary: MessageContent?
+        package var summary: MessageContent?
         /// The item, if it belongs to a tool that OpenAI's API runs itself; the other fields are then absent.
-        public var hosted: HostedItem?
+        package var hosted: HostedItem?
 
         enum CodingKeys: String, CodingKey {
             case type, role, content, name, namespace, arguments, input, output, summary
             case callID = "call_id"
         }
 
-        public init(from decoder: any Decoder) throws {
+        package init(from decoder: any Decoder) throws {
             let fields = try decoder.container(keyedBy: CodingKeys.self)
             type = try fields.decodeIfPresent(String.self, forKey: .type)
             if let type, HostedItem.required[type] != nil {
@@ -120,7 +120,7 @@ public enum ResponseInput: Codable, Sendable {
             summary = try fields.decodeIfPresent(MessageContent.self, forKey: .summary)
         }
 
-        public func encode(to encoder: any Encoder) throws {
+        package func encode(to encoder: any Encoder) throws {
             if let hosted { return try hosted.encode(to: encoder) }
             var fields = encoder.container(keyedBy: CodingKeys.self)
             try fields.encodeIfPresent(type, forKey: .type)
@@ -136,13 +136,13 @@ public enum ResponseInput: Codable, Sendable {
         }
     }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let isList = (try? decoder.unkeyedContainer()) != nil
         let container = try decoder.singleValueContainer()
         self = isList ? .items(try container.decode([Item].self)) : .text(try container.decode(String.self))
     }
 
-    public func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {
         case .text(let text): try container.encode(text)
@@ -151,7 +151,7 @@ public enum ResponseInput: Codable, Sendable {
     }
 
     /// The messages of validated input. Reasoning belongs to the next assistant message, calls to the previous one.
-    public var messages: [RequestMessage] {
+    package var messages: [RequestMessage] {
         switch self {
         case .text(let text): return [RequestMessage(role: "user", content: .text(text))]
         case .items(let items):
@@ -185,7 +185,7 @@ public enum ResponseInput: Codable, Sendable {
 
 extension ResponseInput {
     /// Types of the items that the model does not see, in order.
-    public var hiddenTypes: [String] {
+    package var hiddenTypes: [String] {
         guard case .items(let items) = self else { return [] }
         return items.compactMap { item in
             item.hosted.map { $0.messages.isEmpty } == true ? item.type : nil

@@ -8,7 +8,7 @@ extension SamplingField {
     ///
     /// Names, ranges and defaults: OpenAI's and Anthropic's API references, llama.cpp's server, vLLM's "Sampling
     /// Parameters".
-    public static let all: [SamplingField] = sampling + length + reports + unserved
+    package static let all: [SamplingField] = sampling + length + reports + unserved
 
     private static let sampling: [SamplingField] = [
         Self(

@@ -1,12 +1,12 @@
-public import JSON
+package import JSON
 
 /// A field of requests that says how tokens are chosen, when an answer ends, or what is reported beside it.
 ///
 /// Requests are decoded and validated by the table of these fields (`all`). `SamplingBinding` says what each one sets in
 /// the engine's options. Tests compare docs/api.md and the settings of the chat page with the table.
-public struct SamplingField: Sendable {
+package struct SamplingField: Sendable {
     /// The API that a name comes from.
-    public enum API: String, Sendable, CaseIterable {
+    package enum API: String, Sendable, CaseIterable {
         case openAI = "OpenAI"
         case anthropic = "Anthropic"
         case vLLM
@@ -14,9 +14,9 @@ public struct SamplingField: Sendable {
         case qwen = "Qwen"
     }
 
-    public typealias Name = (name: String, api: API)
+    package typealias Name = (name: String, api: API)
 
-    public enum Kind: Sendable {
+    package enum Kind: Sendable {
         case number(ClosedRange<Double>)
         /// A whole number.
         case count(ClosedRange<Int64>)
@@ -34,15 +34,15 @@ public struct SamplingField: Sendable {
     }
 
     /// If several are in a request, the first of them counts.
-    public let names: [Name]
-    public let kind: Kind
+    package let names: [Name]
+    package let kind: Kind
     /// Value of a request without the field, unless the model's file recommends another one.
-    public let standard: JSON?
-    public let meaning: String
+    package let standard: JSON?
+    package let meaning: String
     /// Label on the chat page; `nil`: the field is not among its settings.
-    public let label: String?
+    package let label: String?
     /// Whether the field has no effect on the answer, so that other servers need not be told.
-    public let isOwn: Bool
+    package let isOwn: Bool
 
     init(
         _ names: Name..., kind: Kind, standard: JSON? = nil, label: String? = nil, isOwn: Bool = false,
@@ -53,14 +53,14 @@ public struct SamplingField: Sendable {
     }
 
     /// Its first name.
-    public var name: String { names[0].name }
+    package var name: String { names[0].name }
 
-    public func name(in api: API) -> String? { names.first { $0.api == api }?.name }
+    package func name(in api: API) -> String? { names.first { $0.api == api }?.name }
 
-    public var isServed: Bool { if case .unserved = kind { false } else { true } }
+    package var isServed: Bool { if case .unserved = kind { false } else { true } }
 
     /// The field that a name means.
-    public static func named(_ name: String) -> SamplingField? { byName[name].map { all[$0] } }
+    package static func named(_ name: String) -> SamplingField? { byName[name].map { all[$0] } }
 
     private static let byName: [String: Int] = {
         let entries = all.enumerated().flatMap { index, field in field.names.map { ($0.name, index) } }
@@ -70,7 +70,7 @@ public struct SamplingField: Sendable {
 
 extension SamplingField.Kind {
     /// Type and range, for documentation.
-    public var text: String {
+    package var text: String {
         switch self {
         case .number(let range):
             range.upperBound >= 1e6

@@ -1,8 +1,8 @@
 import JSON
 
 /// The values that a request has for the fields of the table.
-public struct SamplingFields: Decodable, Sendable {
-    public enum Value: Sendable, Equatable {
+package struct SamplingFields: Decodable, Sendable {
+    package enum Value: Sendable, Equatable {
         case number(Double)
         case count(Int64)
         case flag(Bool)
@@ -19,7 +19,7 @@ public struct SamplingFields: Decodable, Sendable {
     private var refused: [String] = []
 
     /// All fields absent.
-    public init() {}
+    package init() {}
 
     private struct Name: CodingKey {
         let stringValue: String
@@ -28,7 +28,7 @@ public struct SamplingFields: Decodable, Sendable {
         init?(intValue: Int) { nil }
     }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Name.self)
         for key in container.allKeys {
             guard let field = SamplingField.named(key.stringValue), try !container.decodeNil(forKey: key) else {
@@ -43,25 +43,25 @@ public struct SamplingFields: Decodable, Sendable {
     }
 
     /// The value under a name, as the client spelled it.
-    public func value(spelled name: String) -> Value? { values.first { $0.name == name }?.value }
+    package func value(spelled name: String) -> Value? { values.first { $0.name == name }?.value }
 
     /// The value of a field: that of the first of its names that the request has; of stop texts, those of all names.
-    public subscript(_ field: SamplingField) -> Value? {
+    package subscript(_ field: SamplingField) -> Value? {
         let values = field.names.compactMap { value(spelled: $0.name) }
         if case .stops = field.kind, values.count > 1 { return .texts(values.flatMap { $0.texts ?? [] }) }
         return values.first
     }
 
     /// The value of a field that has a whole number.
-    public func count(_ name: String) -> Int64? {
+    package func count(_ name: String) -> Int64? {
         SamplingField.named(name).flatMap { self[$0]?.count }
     }
 
     /// Maximum number of tokens; `nil`: as many as fit.
-    public var maximumTokens: Int64? { count("max_tokens").flatMap { $0 < 0 ? nil : $0 } }
+    package var maximumTokens: Int64? { count("max_tokens").flatMap { $0 < 0 ? nil : $0 } }
     /// Maximum reasoning tokens; `nil`: no limit.
-    public var maximumThoughts: Int64? { count("reasoning_budget").flatMap { $0 < 0 ? nil : $0 } }
-    public var timesTokens: Bool { value(spelled: "timings_per_token") == .flag(true) }
+    package var maximumThoughts: Int64? { count("reasoning_budget").flatMap { $0 < 0 ? nil : $0 } }
+    package var timesTokens: Bool { value(spelled: "timings_per_token") == .flag(true) }
 
     /// Checks what `Decodable` cannot. Errors name fields as the client spelled them.
     ///
@@ -91,14 +91,14 @@ public struct SamplingFields: Decodable, Sendable {
 }
 
 extension SamplingFields.Value {
-    public var number: Double? { if case .number(let value) = self { value } else { nil } }
-    public var count: Int64? { if case .count(let value) = self { value } else { nil } }
-    public var flag: Bool? { if case .flag(let value) = self { value } else { nil } }
-    public var text: String? { if case .text(let value) = self { value } else { nil } }
-    public var texts: [String]? { if case .texts(let value) = self { value } else { nil } }
-    public var tokens: [Int64]? { if case .tokens(let value) = self { value } else { nil } }
-    public var biases: LogitBias? { if case .biases(let value) = self { value } else { nil } }
-    public var scales: [AdapterScale]? { if case .scales(let value) = self { value } else { nil } }
+    package var number: Double? { if case .number(let value) = self { value } else { nil } }
+    package var count: Int64? { if case .count(let value) = self { value } else { nil } }
+    package var flag: Bool? { if case .flag(let value) = self { value } else { nil } }
+    package var text: String? { if case .text(let value) = self { value } else { nil } }
+    package var texts: [String]? { if case .texts(let value) = self { value } else { nil } }
+    package var tokens: [Int64]? { if case .tokens(let value) = self { value } else { nil } }
+    package var biases: LogitBias? { if case .biases(let value) = self { value } else { nil } }
+    package var scales: [AdapterScale]? { if case .scales(let value) = self { value } else { nil } }
 
     fileprivate init(_ kind: SamplingField.Kind, from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()

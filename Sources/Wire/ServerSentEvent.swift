@@ -1,16 +1,16 @@
 /// Events of a `text/event-stream` (HTML Living Standard, "Server-sent events").
-public enum ServerSentEvent {
+package enum ServerSentEvent {
     /// One event. Encoded JSON has no line breaks, so it is one `data:` line.
-    public static func data(_ json: [UInt8]) -> [UInt8] { Array("data: ".utf8) + json + Array("\n\n".utf8) }
+    package static func data(_ json: [UInt8]) -> [UInt8] { Array("data: ".utf8) + json + Array("\n\n".utf8) }
 
     /// One event with a name.
-    public static func named(_ name: String, _ json: [UInt8]) -> [UInt8] {
+    package static func named(_ name: String, _ json: [UInt8]) -> [UInt8] {
         Array("event: \(name)\n".utf8) + data(json)
     }
 
     /// Ends a complete stream.
-    public static let done = data(Array("[DONE]".utf8))
+    package static let done = data(Array("[DONE]".utf8))
 
     /// A comment, which clients skip. Keeps a silent connection from timing out.
-    public static let ping = Array(": ping\n\n".utf8)
+    package static let ping = Array(": ping\n\n".utf8)
 }

@@ -1,10 +1,10 @@
 /// Parses a `text/event-stream` from pieces of any size (HTML Living Standard, "Parsing an event stream").
 ///
 /// Only the data of events is returned. Names, ids, comments and an incomplete last event are skipped.
-public struct ServerSentEventParser: Sendable {
+package struct ServerSentEventParser: Sendable {
     /// An event or line exceeds the limit.
-    public struct TooLong: Error, Equatable {
-        public let limit: Int
+    package struct TooLong: Error, Equatable {
+        package let limit: Int
     }
 
     private let limit: Int
@@ -15,10 +15,10 @@ public struct ServerSentEventParser: Sendable {
     private var isFirstLine = true
 
     /// - Parameter limit: Maximum bytes of an event's data and the current line together.
-    public init(limit: Int = 1 << 20) { self.limit = limit }
+    package init(limit: Int = 1 << 20) { self.limit = limit }
 
     /// Returns the data of the events that these bytes complete. Invalid UTF-8 becomes U+FFFD.
-    public mutating func push(_ bytes: some Sequence<UInt8>) throws(TooLong) -> [String] {
+    package mutating func push(_ bytes: some Sequence<UInt8>) throws(TooLong) -> [String] {
         var events: [String] = []
         for byte in bytes {
             switch byte {

@@ -1,17 +1,17 @@
 /// Text to continue or embed: a string, an array of strings, an array of token ids, or an array of arrays of token ids.
-public enum TextInput: Codable, Sendable, Equatable {
+package enum TextInput: Codable, Sendable, Equatable {
     case texts([String])
     case tokens([[Int64]])
 
     /// Number of inputs.
-    public var count: Int {
+    package var count: Int {
         switch self {
         case .texts(let texts): texts.count
         case .tokens(let lists): lists.count
         }
     }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         guard var list = try? decoder.unkeyedContainer() else {
             self = .texts([try decoder.singleValueContainer().decode(String.self)])
             return
@@ -45,7 +45,7 @@ public enum TextInput: Codable, Sendable, Equatable {
         if let ids = try? fast() { ids } else { try exact() }
     }
 
-    public func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {
         case .texts(let texts): try container.encode(texts)

@@ -1,20 +1,20 @@
 /// Timings of a generation, under llama.cpp's names.
-public struct Timings: Codable, Sendable, Equatable {
+package struct Timings: Codable, Sendable, Equatable {
     /// Prompt tokens found in the prefix cache.
-    public var cacheN: Int
+    package var cacheN: Int
     /// Prompt tokens computed (prefill).
-    public var promptN: Int
+    package var promptN: Int
     /// Time to the first token, including waiting.
-    public var promptMS: Double
-    public var promptPerTokenMS: Double
-    public var promptPerSecond: Double
-    public var predictedN: Int
-    public var predictedMS: Double
-    public var predictedPerTokenMS: Double
-    public var predictedPerSecond: Double
+    package var promptMS: Double
+    package var promptPerTokenMS: Double
+    package var promptPerSecond: Double
+    package var predictedN: Int
+    package var predictedMS: Double
+    package var predictedPerTokenMS: Double
+    package var predictedPerSecond: Double
     /// Draft tokens, and how many were accepted; `nil` without drafts.
-    public var draftN: Int?
-    public var draftNAccepted: Int?
+    package var draftN: Int?
+    package var draftNAccepted: Int?
 
     enum CodingKeys: String, CodingKey {
         case cacheN = "cache_n"
@@ -30,7 +30,7 @@ public struct Timings: Codable, Sendable, Equatable {
         case draftNAccepted = "draft_n_accepted"
     }
 
-    public init(
+    package init(
         promptTokens: Int, cachedTokens: Int, promptSeconds: Double, tokens: Int, seconds: Double, drafted: Int = 0,
         accepted: Int = 0
     ) {
@@ -48,18 +48,18 @@ public struct Timings: Codable, Sendable, Equatable {
 }
 
 /// Prefill progress, under llama.cpp's names.
-public struct PromptProgressFields: Codable, Sendable, Equatable {
-    public var total: Int
-    public var cache: Int
-    public var processed: Int
-    public var timeMS: Int
+package struct PromptProgressFields: Codable, Sendable, Equatable {
+    package var total: Int
+    package var cache: Int
+    package var processed: Int
+    package var timeMS: Int
 
     enum CodingKeys: String, CodingKey {
         case total, cache, processed
         case timeMS = "time_ms"
     }
 
-    public init(total: Int, cache: Int, processed: Int, timeMS: Int) {
+    package init(total: Int, cache: Int, processed: Int, timeMS: Int) {
         (self.total, self.cache, self.processed, self.timeMS) = (total, cache, processed, timeMS)
     }
 }

@@ -1,25 +1,25 @@
 /// Token counts of a request.
-public struct TokenUsage: Codable, Sendable, Equatable {
-    public var promptTokens: Int
-    public var completionTokens: Int
-    public var totalTokens: Int
-    public var promptTokensDetails: PromptDetails
-    public var completionTokensDetails: CompletionDetails
+package struct TokenUsage: Codable, Sendable, Equatable {
+    package var promptTokens: Int
+    package var completionTokens: Int
+    package var totalTokens: Int
+    package var promptTokensDetails: PromptDetails
+    package var completionTokensDetails: CompletionDetails
 
-    public struct PromptDetails: Codable, Sendable, Equatable {
+    package struct PromptDetails: Codable, Sendable, Equatable {
         /// Prompt tokens found in the prefix cache.
-        public var cachedTokens: Int
+        package var cachedTokens: Int
 
         enum CodingKeys: String, CodingKey { case cachedTokens = "cached_tokens" }
     }
 
-    public struct CompletionDetails: Codable, Sendable, Equatable {
+    package struct CompletionDetails: Codable, Sendable, Equatable {
         /// Completion tokens that are reasoning.
-        public var reasoningTokens: Int
+        package var reasoningTokens: Int
         /// Draft tokens, from the request's `prediction` or the text so far, that were accepted.
-        public var acceptedPredictionTokens: Int
+        package var acceptedPredictionTokens: Int
         /// Rejected draft tokens. They are not part of the answer or of `completionTokens`.
-        public var rejectedPredictionTokens: Int
+        package var rejectedPredictionTokens: Int
 
         enum CodingKeys: String, CodingKey {
             case reasoningTokens = "reasoning_tokens"
@@ -36,7 +36,7 @@ public struct TokenUsage: Codable, Sendable, Equatable {
         case completionTokensDetails = "completion_tokens_details"
     }
 
-    public init(
+    package init(
         promptTokens: Int = 0, cachedTokens: Int = 0, completionTokens: Int = 0, reasoningTokens: Int = 0,
         acceptedPredictionTokens: Int = 0, rejectedPredictionTokens: Int = 0
     ) {
@@ -49,7 +49,7 @@ public struct TokenUsage: Codable, Sendable, Equatable {
             rejectedPredictionTokens: rejectedPredictionTokens)
     }
 
-    public static func + (a: Self, b: Self) -> Self {
+    package static func + (a: Self, b: Self) -> Self {
         let (ofA, ofB) = (a.completionTokensDetails, b.completionTokensDetails)
         return .init(
             promptTokens: a.promptTokens + b.promptTokens,

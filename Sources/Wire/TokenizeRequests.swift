@@ -2,15 +2,15 @@
 // servers with several models.
 
 /// Body of `POST /tokenize`.
-public struct TokenizeRequest: Codable, Sendable {
-    public var model: String?
-    public var content: String
+package struct TokenizeRequest: Codable, Sendable {
+    package var model: String?
+    package var content: String
     /// Whether to add the model's begin and end tokens. Absent: no.
-    public var addSpecial: Bool?
+    package var addSpecial: Bool?
     /// Whether to parse control tokens in the text. Absent: yes.
-    public var parseSpecial: Bool?
+    package var parseSpecial: Bool?
     /// Whether to return each token's text.
-    public var withPieces: Bool?
+    package var withPieces: Bool?
 
     enum CodingKeys: String, CodingKey {
         case model, content
@@ -21,7 +21,7 @@ public struct TokenizeRequest: Codable, Sendable {
 }
 
 /// Body of `POST /detokenize`.
-public struct DetokenizeRequest: Codable, Sendable {
-    public var model: String?
-    public var tokens: [WholeNumber]
+package struct DetokenizeRequest: Codable, Sendable {
+    package var model: String?
+    package var tokens: [WholeNumber]
 }

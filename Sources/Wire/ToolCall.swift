@@ -1,16 +1,16 @@
 import JSON
 
 /// A tool call in a response's message, in a delta, or in an assistant message of a request.
-public struct ToolCall: Codable, Sendable, Equatable {
+package struct ToolCall: Codable, Sendable, Equatable {
     /// A call of a function.
-    public struct Function: Codable, Sendable, Equatable {
+    package struct Function: Codable, Sendable, Equatable {
         /// Only in the first delta of a call.
-        public var name: String?
+        package var name: String?
         /// JSON arguments; in a delta, a piece of them. In a request, clients may send an object as well, or null for
         /// none.
-        public var arguments: String?
+        package var arguments: String?
 
-        public init(from decoder: any Decoder) throws {
+        package init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: CodingKeys.self)
             name = try container.decodeIfPresent(String.self, forKey: .name)
             do {
@@ -22,33 +22,33 @@ public struct ToolCall: Codable, Sendable, Equatable {
             }
         }
 
-        public init(name: String? = nil, arguments: String? = nil) {
+        package init(name: String? = nil, arguments: String? = nil) {
             self.name = name
             self.arguments = arguments
         }
     }
 
     /// A call of a custom tool, which takes text.
-    public struct Custom: Codable, Sendable, Equatable {
-        public var name: String?
-        public var input: String?
+    package struct Custom: Codable, Sendable, Equatable {
+        package var name: String?
+        package var input: String?
 
-        public init(name: String? = nil, input: String? = nil) {
+        package init(name: String? = nil, input: String? = nil) {
             self.name = name
             self.input = input
         }
     }
 
     /// Index of the call in its message; only in deltas.
-    public var index: Int?
+    package var index: Int?
     /// `id` and `type` are set in a call's first delta only.
-    public var id: String?
+    package var id: String?
     /// `function` or `custom`.
-    public var type: String?
-    public var function: Function?
-    public var custom: Custom?
+    package var type: String?
+    package var function: Function?
+    package var custom: Custom?
 
-    public init(
+    package init(
         index: Int? = nil, id: String? = nil, type: String? = nil, function: Function? = nil, custom: Custom? = nil
     ) {
         self.index = index
@@ -59,7 +59,7 @@ public struct ToolCall: Codable, Sendable, Equatable {
     }
 
     /// The name under which the model knows a tool: with its namespace, if it has one.
-    public static func name(_ name: String, in namespace: String?) -> String {
+    package static func name(_ name: String, in namespace: String?) -> String {
         guard let namespace, !namespace.isEmpty else { return name }
         return namespace + (namespace.hasSuffix("__") ? "" : "__") + name
     }

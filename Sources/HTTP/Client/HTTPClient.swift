@@ -1,9 +1,9 @@
-public import FoundationEssentials
+package import FoundationEssentials
 import Platform
 import Synchronization
 
 /// Why a request failed.
-public enum ClientError: Error, Equatable, Sendable {
+package enum ClientError: Error, Equatable, Sendable {
     /// No connection was established, so nothing was sent. Has the reason.
     case notConnected(String)
     /// The server's certificate was not accepted. Has the reason.
@@ -38,7 +38,7 @@ extension ClientError {
 }
 
 extension ClientError: CustomStringConvertible {
-    public var description: String {
+    package var description: String {
         switch self {
         case .notConnected(let reason): reason
         case .untrusted(let reason): "the server's certificate is not trusted: \(reason)"
@@ -55,30 +55,30 @@ extension ClientError: CustomStringConvertible {
 /// kept alive, but reused only for requests that may be repeated: if a kept connection closes while a request is sent,
 /// it is unknown whether the server processed it. Redirects are followed only by `get`. Proxies are taken from the
 /// environment (`http_proxy`, `https_proxy`, `all_proxy`, `no_proxy`).
-public struct HTTPClient: Sendable {
+package struct HTTPClient: Sendable {
     /// Timeouts of one request.
-    public struct Limits: Sendable {
+    package struct Limits: Sendable {
         /// For the address lookup, and for a connection to each address, TLS included.
-        public var connect: Duration = .seconds(5)
+        package var connect: Duration = .seconds(5)
         /// Until the first byte, and between any two bytes.
-        public var silence: Duration = .seconds(120)
+        package var silence: Duration = .seconds(120)
         /// For the whole response, including the time its reader takes.
-        public var whole: Duration = .seconds(3600)
+        package var whole: Duration = .seconds(3600)
 
-        public init() {}
+        package init() {}
     }
 
     /// Host name, or an address without brackets.
-    public var host: String
-    public var port: UInt16
+    package var host: String
+    package var port: UInt16
     /// Accepted certificates; `nil`: no TLS.
-    public var trust: TLSTrust?
-    public var limits: Limits
-    public var reach = ClientReach.everywhere
+    package var trust: TLSTrust?
+    package var limits: Limits
+    package var reach = ClientReach.everywhere
     /// Reads an environment variable; tests replace it.
     var environment: @Sendable (String) -> String? = { getenv($0).map { String(cString: $0) } }
 
-    public init(host: String, port: UInt16, trust: TLSTrust? = nil, limits: Limits = .init()) {
+    package init(host: String, port: UInt16, trust: TLSTrust? = nil, limits: Limits = .init()) {
         self.host = host
         self.port = port
         self.trust = trust
@@ -87,7 +87,7 @@ public struct HTTPClient: Sendable {
 
     /// - Parameter url: An `http` or `https` URL; its host and port are used. The result is `nil` for other schemes.
     /// - Throws: `NetworkError` if the system's certificates cannot be read.
-    public init?(_ url: URLComponents, limits: Limits = .init()) throws(NetworkError) {
+    package init?(_ url: URLComponents, limits: Limits = .init()) throws(NetworkError) {
         guard let scheme = url.scheme?.lowercased(), ["http", "https"].contains(scheme),
             let (host, port) = url.hostAndPort
         else { return nil }
@@ -103,7 +103,7 @@ public struct HTTPClient: Sendable {
     ///   - mayRepeat: Whether the request may be sent a second time if a kept connection breaks; by default only for
     ///     idempotent methods (RFC 9110, section 9.2.2).
     /// - Throws: `ClientError`; `CancellationError`.
-    public func send(
+    package func send(
         _ method: String, _ target: String, headers: Headers, body: [UInt8] = [], mayRepeat: Bool? = nil
     ) async throws -> ClientResponse {
         let end = ContinuousClock.now + limits.whole
@@ -191,9 +191,9 @@ public struct HTTPClient: Sendable {
 
 /// A response whose body is read in pieces. The connection is kept alive once the body is complete; releasing the
 /// response earlier closes it.
-public final class ClientResponse: Sendable {
-    public let status: Int
-    public let headers: Headers
+package final class ClientResponse: Sendable {
+    package let status: Int
+    package let headers: Headers
     private let origin: KeptConnections.Origin
     /// `nil` once the body is complete.
     private let connection: Mutex<ClientConnection?>
@@ -213,7 +213,7 @@ public final class ClientResponse: Sendable {
     /// The next piece of the body; `nil` at its end. Must not be called concurrently.
     ///
     /// - Throws: `ClientError`; `CancellationError`.
-    public func next() async throws -> ArraySlice<UInt8>? {
+    package func next() async throws -> ArraySlice<UInt8>? {
         guard let connection = connection.withLock({ $0 }) else { return nil }
         if let piece = try await connection.nextPiece() { return piece }
         self.connection.withLock { $0 = nil }

@@ -42,7 +42,7 @@ struct Proxy: Hashable, Sendable {
 }
 
 /// Whether a name or numeric address is a loopback one.
-public func isLoopback(_ host: String) -> Bool {
+package func isLoopback(_ host: String) -> Bool {
     if host.lowercased() == "localhost" || host == "::1" { return true }
     var address = in_addr()
     return inet_pton(AF_INET, host, &address) == 1 && UInt32(bigEndian: address.s_addr) >> 24 == 127

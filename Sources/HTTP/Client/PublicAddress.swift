@@ -1,5 +1,5 @@
 /// Which servers a client may ask.
-public enum ClientReach: Hashable, Sendable {
+package enum ClientReach: Hashable, Sendable {
     case everywhere
     /// Only those whose address belongs to the public internet. The address that is checked is the one that is connected
     /// to, whatever a name stands for a moment later. Proxies are not asked: they would look the name up again.

@@ -1,4 +1,4 @@
-public import FoundationEssentials
+package import FoundationEssentials
 
 extension HTTPClient {
     private static let mostRedirects = 10
@@ -14,7 +14,7 @@ extension HTTPClient {
     /// - Returns: The first response that is not a redirect, and its URL.
     /// - Throws: `ClientError`; `NetworkError` if the system's certificates cannot be read; `CancellationError`; errors
     ///   of `redirect`.
-    public static func get(
+    package static func get(
         _ url: URL, limits: Limits = .init(), reach: ClientReach = .everywhere, headers: (URL) -> Headers,
         redirect: (_ answer: ClientResponse, _ from: URL, _ place: URL?) throws -> Void
     ) async throws -> (answer: ClientResponse, url: URL) {

@@ -4,15 +4,15 @@ import Platform
 /// The certificates that a client trusts, for TLS 1.2 and 1.3.
 ///
 /// `@unchecked Sendable`: the context is not changed after `init`, and OpenSSL counts its references atomically.
-public final class TLSTrust: @unchecked Sendable {
+package final class TLSTrust: @unchecked Sendable {
     private let context: OpaquePointer
 
     /// The system's certificates, read once because that is slow.
-    public static let system = Result { () throws(NetworkError) in try TLSTrust() }
+    package static let system = Result { () throws(NetworkError) in try TLSTrust() }
 
     /// - Parameter certificateFile: PEM file of trusted certificates; `nil`: the system's, or those in OpenSSL's
     ///   `SSL_CERT_FILE` and `SSL_CERT_DIR`.
-    public init(certificateFile: String? = nil) throws(NetworkError) {
+    package init(certificateFile: String? = nil) throws(NetworkError) {
         guard let context = SSL_CTX_new(TLS_client_method()) else { throw .tls("TLS") }
         self.context = context
         guard swift_SSL_CTX_set_min_tls12(context) == 1 else { throw .tls("TLS 1.2") }

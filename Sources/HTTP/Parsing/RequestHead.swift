@@ -1,33 +1,33 @@
 /// A validated request head.
-public struct RequestHead: Sendable, Equatable {
+package struct RequestHead: Sendable, Equatable {
     /// How the end of the body is found (RFC 9112, section 6.3).
-    public enum Framing: Sendable, Equatable {
+    package enum Framing: Sendable, Equatable {
         case none
         case length(Int)
         case chunked
     }
 
-    public var method: String
-    public var target: Target
+    package var method: String
+    package var target: Target
     /// 1 for HTTP/1.1, 0 for HTTP/1.0.
-    public var minorVersion: Int
-    public var headers: Headers
-    public var framing: Framing
+    package var minorVersion: Int
+    package var headers: Headers
+    package var framing: Framing
     /// Whether the client wants to keep the connection open after the response.
-    public var keepAlive: Bool
+    package var keepAlive: Bool
     /// Whether the client waits for `100 Continue` before it sends the body.
-    public var expectsContinue: Bool
+    package var expectsContinue: Bool
 }
 
 /// Why a request is refused: the status of the response, and the reason. Also thrown for invalid responses, where
 /// `status` has no meaning.
-public struct RequestError: Error, Equatable, Sendable {
+package struct RequestError: Error, Equatable, Sendable {
     /// HTTP status of the response.
-    public var status: Int
+    package var status: Int
     /// The reason, for the client, without a full stop.
-    public var message: String
+    package var message: String
 
-    public init(status: Int, message: String) {
+    package init(status: Int, message: String) {
         self.status = status
         self.message = message
     }

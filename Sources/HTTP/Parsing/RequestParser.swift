@@ -5,8 +5,8 @@
 /// same error: the end of the request is unknown, so the connection must be closed.
 ///
 /// The events do not depend on how the input was split, except for the grouping of body bytes.
-public struct RequestParser: Sendable {
-    public enum Event: Sendable, Equatable {
+package struct RequestParser: Sendable {
+    package enum Event: Sendable, Equatable {
         case head(RequestHead)
         /// Part of the body without chunk framing, never empty.
         case body(ArraySlice<UInt8>)
@@ -25,9 +25,9 @@ public struct RequestParser: Sendable {
     private var buffer = LineBuffer()
     private var state = State.start(emptyLineSeen: false)
 
-    public init(limits: Limits = .init()) { self.limits = limits }
+    package init(limits: Limits = .init()) { self.limits = limits }
 
-    public mutating func append(_ bytes: some Sequence<UInt8>) { buffer.append(bytes) }
+    package mutating func append(_ bytes: some Sequence<UInt8>) { buffer.append(bytes) }
 
     /// Whether no byte of the next request has arrived.
     var isBetweenRequests: Bool {
@@ -39,7 +39,7 @@ public struct RequestParser: Sendable {
     var hasUnreadBytes: Bool { buffer.count > 0 }
 
     /// The next event, or `nil` if more bytes are needed.
-    public mutating func next() throws(RequestError) -> Event? {
+    package mutating func next() throws(RequestError) -> Event? {
         do {
             while true {
                 switch try step() {

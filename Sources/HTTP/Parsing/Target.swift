@@ -1,11 +1,11 @@
 /// A request target (RFC 9112, section 3.2) in origin, absolute or asterisk form.
-public struct Target: Sendable, Equatable {
+package struct Target: Sendable, Equatable {
     /// The target as sent.
-    public var raw: String
+    package var raw: String
     /// Percent-decoded path; `*` in asterisk form.
-    public var path: String
+    package var path: String
     /// Percent-decoded query items in order; `+` is a space.
-    public var query: [QueryItem]
+    package var query: [QueryItem]
     /// Host and port, in absolute form only.
     var authority: String?
 

@@ -2,7 +2,7 @@ import CLinux
 import Platform
 
 /// Why reading from or writing to a connection failed.
-public enum ConnectionError: Error, Equatable, Sendable {
+package enum ConnectionError: Error, Equatable, Sendable {
     /// The peer closed the connection, or it broke.
     case closed
     /// The peer was slower than `Limits` allows.

@@ -33,7 +33,7 @@ struct NetworkAddress: Equatable {
 
 /// The unit of limits for a peer `host:port`: its IPv4 address, or its IPv6 /64, since one host usually has a whole
 /// /64. A peer that is no address is returned without its port.
-public func network(of peer: String) -> String {
+package func network(of peer: String) -> String {
     let address = peer.utf8.lastIndex(of: UInt8(ascii: ":")).map { peer[..<$0] } ?? peer[...]
     return NetworkAddress(address)?.network ?? String(address)
 }
@@ -73,14 +73,14 @@ struct NetworkRanges: Sendable {
 
 /// Trusted proxies in front of the server. Their `X-Forwarded-For` is believed, and limits apply to each of their
 /// clients.
-public struct TrustedProxies: Sendable {
+package struct TrustedProxies: Sendable {
     private var ranges = NetworkRanges()
 
-    public init() {}
+    package init() {}
 
     /// - Parameter text: An address or a CIDR range such as `10.0.0.0/8`.
     /// - Returns: Whether `text` is valid.
-    public mutating func insert(_ text: String) -> Bool { ranges.insert(text) }
+    package mutating func insert(_ text: String) -> Bool { ranges.insert(text) }
 
     func contain(_ address: NetworkAddress) -> Bool { ranges.contain(address) }
 

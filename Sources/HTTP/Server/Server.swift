@@ -5,33 +5,33 @@ import Platform
 ///
 /// Handlers get requests with their whole body. Requests on one connection are handled one after the other; pipelined
 /// ones wait unread. Each handler runs in its own task, which is cancelled when the client disconnects.
-public actor Server: EventSource {
+package actor Server: EventSource {
     /// Answers a request. What it throws is passed to `Configuration.errorResponse`.
-    public typealias Handler = @Sendable (Request) async throws -> Response
-    public typealias ErrorResponse = @Sendable (any Error, _ notes: any Sendable) -> Response
+    package typealias Handler = @Sendable (Request) async throws -> Response
+    package typealias ErrorResponse = @Sendable (any Error, _ notes: any Sendable) -> Response
 
-    public struct Configuration: Sendable {
+    package struct Configuration: Sendable {
         /// Name, or IPv4 or IPv6 address, to listen on.
-        public var host: String
+        package var host: String
         /// Port to listen on; 0 lets the system choose one.
-        public var port: UInt16
+        package var port: UInt16
         /// Certificate for HTTPS; `nil`: plain HTTP.
-        public var tls: TLSIdentity?
-        public var limits: Limits
+        package var tls: TLSIdentity?
+        package var limits: Limits
         /// Makes the response to an error: a `RequestError` for an invalid request, or a handler's error. The second
         /// argument is the request's notes. The response's body must not be a stream.
-        public var errorResponse: ErrorResponse
+        package var errorResponse: ErrorResponse
         /// Called when a request begins. Its result is passed to the handler, to `errorResponse` and to `log`.
-        public var makeNotes: @Sendable () -> any Sendable
+        package var makeNotes: @Sendable () -> any Sendable
         /// Called before a request's body is read. Returns a response to refuse the request, or `nil`. The response's
         /// body must not be a stream.
-        public var refuse: (@Sendable (Request) async -> Response?)?
+        package var refuse: (@Sendable (Request) async -> Response?)?
         /// Proxies whose `X-Forwarded-For` is believed.
-        public var proxies = TrustedProxies()
+        package var proxies = TrustedProxies()
         /// Called once per request, when its response was sent or has failed. Must not block the event loop.
-        public var log: (@Sendable (RequestRecord) -> Void)?
+        package var log: (@Sendable (RequestRecord) -> Void)?
 
-        public init(
+        package init(
             host: String, port: UInt16, tls: TLSIdentity? = nil, limits: Limits = .init(),
             errorResponse: @escaping ErrorResponse = Server.plainErrorResponse,
             makeNotes: @escaping @Sendable () -> any Sendable = { () },
@@ -48,12 +48,12 @@ public actor Server: EventSource {
     }
 
     /// Addresses with port that the server listens on, such as `127.0.0.1:8080`.
-    public nonisolated let addresses: [String]
+    package nonisolated let addresses: [String]
     /// The port that the server listens on.
-    public nonisolated let port: UInt16
+    package nonisolated let port: UInt16
 
     private let loop: EventLoop
-    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     private let configuration: Configuration
     private let handler: Handler
@@ -70,7 +70,7 @@ public actor Server: EventSource {
     /// Starts listening. The server runs until `stop`, even without references to it.
     ///
     /// - Throws: `NetworkError` if it cannot listen at the address.
-    public static func start(
+    package static func start(
         _ configuration: Configuration, handler: @escaping Handler
     ) async throws(NetworkError) -> Server {
         // OpenSSL writes to sockets without MSG_NOSIGNAL.
@@ -115,7 +115,7 @@ public actor Server: EventSource {
 
     /// Stops listening at once, lets running requests end, and closes the remaining connections after `grace`. Clients
     /// in the backlog are still served.
-    public func stop(within grace: Duration = .seconds(10)) async {
+    package func stop(within grace: Duration = .seconds(10)) async {
         accept()
         stopListening()
         for connection in connections.values { await connection.drain() }
@@ -225,7 +225,7 @@ public actor Server: EventSource {
     }
 
     /// Answers in plain text. Does not reveal errors of handlers.
-    public static let plainErrorResponse: ErrorResponse = { error, _ in
+    package static let plainErrorResponse: ErrorResponse = { error, _ in
         guard let error = error as? RequestError else { return .text("internal server error\n", status: 500) }
         return .text("\(error.message)\n", status: error.status)
     }

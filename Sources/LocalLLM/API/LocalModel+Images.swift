@@ -104,11 +104,12 @@ extension LocalModel {
     /// Continues a prompt.
     ///
     /// Errors are thrown when iterating the result: `LocalModelError`.
-    ///
+    public func generate(_ prompt: ModelPrompt, options: SamplingOptions = .init()) -> Generation {
+        generate(prompt, options: options, group: nil)
+    }
+
     /// - Parameter group: Group for fair sharing of the machine; `nil`: the request is a group of its own.
-    public func generate(
-        _ prompt: ModelPrompt, options: SamplingOptions = .init(), group: GenerationGroup? = nil
-    ) -> Generation {
+    package func generate(_ prompt: ModelPrompt, options: SamplingOptions, group: GenerationGroup?) -> Generation {
         Generation.catching { () throws(LocalModelError) in try submit(prompt, options, group) }
     }
 

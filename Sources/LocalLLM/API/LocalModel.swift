@@ -73,7 +73,7 @@ public final class LocalModel: Sendable {
     /// The kernels chosen for this processor, as one line for a log.
     public let kernels: String
     /// The instruction set of the kernels.
-    public let tier: KernelTier
+    package let tier: KernelTier
     /// Format of keys and values in the KV cache.
     public let cacheFormat: KVCacheFormat
     let format: TextFormat
@@ -195,11 +195,12 @@ public final class LocalModel: Sendable {
     /// Continues a sequence of tokens.
     ///
     /// Errors are thrown when iterating the result: `LocalModelError`.
-    ///
+    public func generate(tokens: [Int32], options: SamplingOptions = .init()) -> Generation {
+        generate(tokens: tokens, options: options, group: nil)
+    }
+
     /// - Parameter group: Group for fair sharing of the machine; `nil`: the request is a group of its own.
-    public func generate(
-        tokens: [Int32], options: SamplingOptions = .init(), group: GenerationGroup? = nil
-    ) -> Generation {
+    package func generate(tokens: [Int32], options: SamplingOptions, group: GenerationGroup?) -> Generation {
         Generation.catching { () throws(LocalModelError) in try submit(ModelPrompt(tokens: tokens), options, group) }
     }
 

@@ -1,5 +1,5 @@
 /// The instruction set of a set of kernels.
-public enum KernelTier: String, CaseIterable, Sendable {
+package enum KernelTier: String, CaseIterable, Sendable {
     /// Any machine that Swift supports.
     case portable
     /// x86-64 with AVX2, FMA and F16C: Intel since 2013, AMD since 2015.
@@ -12,7 +12,7 @@ public enum KernelTier: String, CaseIterable, Sendable {
     case neonMatrix
 
     /// The tiers that this processor supports, fastest last.
-    public static var available: [KernelTier] { KernelSet.available.map { $0.tier } }
+    package static var available: [KernelTier] { KernelSet.available.map { $0.tier } }
 
     /// Names of all tiers, for a program's help text.
     package static var names: String { allCases.map { $0.rawValue }.joined(separator: ", ") }

@@ -13,7 +13,7 @@ extension LocalModel {
         /// `nil`: one per physical core that this process may use.
         public var threads: Int?
         /// `nil`: the fastest that this processor supports.
-        public var tier: KernelTier?
+        package var tier: KernelTier?
         /// Format of the KV cache: `q8_0` takes little more than half of the memory, at reduced precision.
         public var cacheFormat: KVCacheFormat
         /// Whether the experts of a mixture are read from the file when they are used, and only as many kept in memory as
@@ -37,15 +37,19 @@ extension LocalModel {
         package var cacheTokens: Int?
 
         public init(
-            contextSize: Int? = nil, threads: Int? = nil, tier: KernelTier? = nil, cacheFormat: KVCacheFormat = .f16,
-            queueLimit: Int = 128, imageEncoder: URL? = nil
+            contextSize: Int? = nil, threads: Int? = nil, cacheFormat: KVCacheFormat = .f16, queueLimit: Int = 128,
+            imageEncoder: URL? = nil
         ) {
             self.contextSize = contextSize
             self.threads = threads
-            self.tier = tier
             self.cacheFormat = cacheFormat
             self.queueLimit = queueLimit
             self.imageEncoder = imageEncoder
+        }
+
+        package init(threads: Int? = nil, tier: KernelTier?, cacheFormat: KVCacheFormat = .f16) {
+            self.init(threads: threads, cacheFormat: cacheFormat)
+            self.tier = tier
         }
 
         /// - Throws: `invalidOption` for a value that no model could be loaded with.

@@ -4,7 +4,7 @@ import Tokenizer
 extension SamplingOptions {
     /// Don't Repeat Yourself (p-e-w 2024): penalizes tokens that would extend a repetition of earlier text; the penalty
     /// grows exponentially with the length of the repetition.
-    public struct DRY: Sendable, Equatable {
+    public struct DRY: Sendable, Equatable, Codable {
         /// The penalty in logits of a repetition of `allowedLength` tokens; 0 is off.
         public var multiplier: Double
         /// Factor on the penalty for each further token of the repetition.

@@ -2,7 +2,7 @@ import Platform
 
 extension SamplingOptions {
     /// Temperature by entropy (kalomaze 2023): low if the model is certain, high if not.
-    public struct DynamicTemperature: Sendable, Equatable {
+    public struct DynamicTemperature: Sendable, Equatable, Codable {
         /// The temperature is between `temperature - range` and `temperature + range`, at least 0.
         public var range: Double
         /// Exponent applied to the normalized entropy; 1 is linear.

@@ -2,8 +2,8 @@ import Platform
 
 extension SamplingOptions {
     /// Keeps the surprise of the text near a target (Basu et al. 2021); replaces the other filters.
-    public struct Mirostat: Sendable, Equatable {
-        public enum Version: Int, Sendable {
+    public struct Mirostat: Sendable, Equatable, Codable {
+        public enum Version: Int, Sendable, Codable {
             /// Estimates the exponent of Zipf's law and derives the number of tokens to keep.
             case one = 1
             /// Keeps the tokens whose surprise is at most the current bound.

@@ -2,7 +2,7 @@
 ///
 /// An option that is `nil` takes the model's recommendation (`general.sampling.*` in its file) if there is one, else
 /// the default given here.
-public struct SamplingOptions: Sendable, Equatable {
+public struct SamplingOptions: Sendable, Equatable, Codable {
     /// 0 is greedy: always the most likely token, regardless of the filters. Default 0.8.
     public var temperature: Double?
     /// Keep the `topK` most likely tokens; 0 keeps all. Default 0.
@@ -87,6 +87,14 @@ public struct SamplingOptions: Sendable, Equatable {
 
     /// Maximum bytes of a stop string.
     public static let maximumStopBytes = 4096
+
+    /// The options that are coded: not the constraint, nor what the engine is told beside them.
+    private enum CodingKeys: CodingKey {
+        case temperature, topK, topP, minP, typicalP, repetitionPenalty, presencePenalty, frequencyPenalty
+        case penaltyWindow, logitBias, seed, maximumTokens, stop, continuesText, topLogprobs, topNSigma, xtc, dry
+        case dynamicTemperature, mirostat, stopTokens, minimumTokens, ignoresEndOfSequence, reportsProgress, drafts
+        case expectedTokens, adapterScales
+    }
 
     public init(
         temperature: Double? = nil, topK: Int? = nil, topP: Double? = nil, minP: Double? = nil,

@@ -1,6 +1,6 @@
 extension SamplingOptions {
     /// Exclude Top Choices (p-e-w 2024): drops the most likely tokens at random, for less predictable text.
-    public struct XTC: Sendable, Equatable {
+    public struct XTC: Sendable, Equatable, Codable {
         /// Probability that the filter is applied to a token, 0...1.
         public var probability: Double
         /// Of the tokens at least this likely, 0...1, all but the least likely are dropped. Above 0.5 it has no effect.

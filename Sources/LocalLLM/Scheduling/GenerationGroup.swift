@@ -5,7 +5,7 @@ import Synchronization
 /// At most 16 of a group run at once, and waiting sequences of the group with the fewest running are admitted first, so
 /// that a request for a hundred texts does not block requests for one. Between clients (`LocalModel.client`), the one
 /// with the fewest running sequences goes first.
-public struct GenerationGroup: Sendable {
+package struct GenerationGroup: Sendable {
     let number: Int
     /// How many generations it will have. The queue takes all of them or none.
     let size: Int
@@ -14,7 +14,7 @@ public struct GenerationGroup: Sendable {
 
     /// - Parameter size: How many generations it will have, if that is known: the first is refused where there is no room for
     ///   all.
-    public init(size: Int = 1) {
+    package init(size: Int = 1) {
         number = Self.last.add(1, ordering: .relaxed).newValue
         self.size = max(1, size)
     }

@@ -14,5 +14,5 @@ extension LocalModel {
 
     /// The client on whose behalf a task calls. Clients get equal shares of running sequences, of the queue, and of the
     /// time for embeddings and scores. `nil`: each request is a client of its own.
-    @TaskLocal public static var client: String?
+    @TaskLocal package static var client: String?
 }

@@ -1,17 +1,17 @@
 import COpenSSL
 
 /// Incremental SHA-256 (FIPS 180-4).
-public final class SHA256 {
+package final class SHA256 {
     private let context = EVP_MD_CTX_new()
 
-    public init() { EVP_DigestInit_ex(context, EVP_sha256(), nil) }
+    package init() { EVP_DigestInit_ex(context, EVP_sha256(), nil) }
 
     deinit { EVP_MD_CTX_free(context) }
 
-    public func update(_ bytes: UnsafeRawBufferPointer) { EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) }
+    package func update(_ bytes: UnsafeRawBufferPointer) { EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) }
 
     /// The digest of all bytes so far, 32 bytes. More may follow.
-    public var digest: [UInt8] {
+    package var digest: [UInt8] {
         let copy = EVP_MD_CTX_new()
         defer { EVP_MD_CTX_free(copy) }
         var digest = [UInt8](repeating: 0, count: 32)
@@ -21,17 +21,17 @@ public final class SHA256 {
     }
 
     /// `digest` as 64 lower-case hexadecimal digits.
-    public var hexadecimal: String { digest.hexadecimal }
+    package var hexadecimal: String { digest.hexadecimal }
 
     /// The digest of `bytes`, 32 bytes.
-    public static func digest(of bytes: some Collection<UInt8>) -> [UInt8] {
+    package static func digest(of bytes: some Collection<UInt8>) -> [UInt8] {
         let hash = SHA256()
         bytes.withContiguousBytes(hash.update)
         return hash.digest
     }
 
     /// Parses a digest of 64 hexadecimal digits, quotes ignored, and returns it in lower case; `nil` if invalid.
-    public static func digest(_ text: String) -> String? {
+    package static func digest(_ text: String) -> String? {
         let digits = text.utf8.filter { $0 != UInt8(ascii: "\"") }
         guard digits.count == 64, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }) else { return nil }
         return String(decoding: digits, as: UTF8.self).lowercased()
@@ -39,7 +39,7 @@ public final class SHA256 {
 }
 
 /// HMAC-SHA256 (RFC 2104), 32 bytes.
-public func hmacSHA256(_ message: some Collection<UInt8>, key: some Collection<UInt8>) -> [UInt8] {
+package func hmacSHA256(_ message: some Collection<UInt8>, key: some Collection<UInt8>) -> [UInt8] {
     var code = [UInt8](repeating: 0, count: 32)
     key.withContiguousBytes { key in
         message.withContiguousBytes { message in
@@ -55,7 +55,7 @@ public func hmacSHA256(_ message: some Collection<UInt8>, key: some Collection<U
 }
 
 /// Compares bytes in a time that does not depend on where they differ.
-public func isEqualInConstantTime(_ left: some Collection<UInt8>, _ right: some Collection<UInt8>) -> Bool {
+package func isEqualInConstantTime(_ left: some Collection<UInt8>, _ right: some Collection<UInt8>) -> Bool {
     guard left.count == right.count else { return false }
     return left.withContiguousBytes { left in
         right.withContiguousBytes { right in
@@ -65,7 +65,7 @@ public func isEqualInConstantTime(_ left: some Collection<UInt8>, _ right: some 
 }
 
 /// Cryptographically secure random bytes.
-public func randomBytes(_ count: Int) -> [UInt8] {
+package func randomBytes(_ count: Int) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
     precondition(RAND_bytes(&bytes, Int32(count)) == 1, "the system has no random numbers")
     return bytes
@@ -73,7 +73,7 @@ public func randomBytes(_ count: Int) -> [UInt8] {
 
 extension Sequence where Element == UInt8 {
     /// Two lower-case hexadecimal digits per byte.
-    public var hexadecimal: String {
+    package var hexadecimal: String {
         let digits = Array("0123456789abcdef".utf8)
         return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }

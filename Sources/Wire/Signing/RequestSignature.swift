@@ -1,9 +1,9 @@
 /// The chat app's request signature: the headers `x-signature` and `x-timestamp`.
 ///
 /// The key is the app's auth key for `/auth_token`, and the session token for everything else.
-public enum RequestSignature {
-    public static let header = "x-signature"
-    public static let timestampHeader = "x-timestamp"
+package enum RequestSignature {
+    package static let header = "x-signature"
+    package static let timestampHeader = "x-timestamp"
 
     /// `METHOD\n/path\nTIMESTAMP\nSHA256HEX(body)`
     ///
@@ -11,14 +11,14 @@ public enum RequestSignature {
     ///   - path: The whole path, without the query.
     ///   - timestamp: Value of the header: seconds since 1970, in decimal.
     ///   - body: The request's body, possibly empty.
-    public static func canonicalString(
+    package static func canonicalString(
         method: String, path: String, timestamp: String, body: some Collection<UInt8>
     ) -> String {
         "\(method)\n\(path)\n\(timestamp)\n\(SHA256.digest(of: body).hexadecimal)"
     }
 
     /// HMAC-SHA256 of the canonical string, in lower-case hexadecimal digits.
-    public static func signature(
+    package static func signature(
         method: String, path: String, timestamp: String, body: some Collection<UInt8>, key: String
     ) -> String {
         let canonical = canonicalString(method: method, path: path, timestamp: timestamp, body: body)
@@ -27,15 +27,15 @@ public enum RequestSignature {
 }
 
 /// A partner server's request signature: the headers `X-Api-Id`, `X-Nonce` (seconds since 1970) and `X-Signature`.
-public enum PartnerSignature {
-    public static let header = "X-Signature"
-    public static let identityHeader = "X-Api-Id"
-    public static let nonceHeader = "X-Nonce"
+package enum PartnerSignature {
+    package static let header = "X-Signature"
+    package static let identityHeader = "X-Api-Id"
+    package static let nonceHeader = "X-Nonce"
 
     /// HMAC-SHA256 of the concatenation `apiId + METHOD + path + body + timestamp`, in lower-case hexadecimal digits.
     ///
     /// - Parameter path: The path without the query.
-    public static func signature(
+    package static func signature(
         identity: String, method: String, path: String, body: some Collection<UInt8>, nonce: String, secret: String
     ) -> String {
         var message = Array("\(identity)\(method)\(path)".utf8)

@@ -50,6 +50,20 @@ import Testing
         #expect(instructions.text == "a\nc")
     }
 
+    @Test func `options of a local model are kept in JSON, and the common ones replace theirs`() throws {
+        var options = GenerationOptions(temperature: 0.5)
+        options[custom: LocalModel.self] = SamplingOptions(
+            temperature: 0.9, minP: 0.1, logitBias: [5: -1], seed: 7, maximumTokens: 9, stop: ["x"],
+            xtc: .init(probability: 0.5), mirostat: .init(.two), stopTokens: [3])
+        let decoded = try JSONDecoder().decode(GenerationOptions.self, from: JSONEncoder().encode(options))
+        #expect(decoded == options)
+        let sampling = SamplingOptions(decoded)
+        #expect(sampling.temperature == 0.5 && sampling.minP == 0.1 && sampling.seed == 7)
+        #expect(sampling.logitBias == [5: -1] && sampling.maximumTokens == 9 && sampling.mirostat?.version == .two)
+        options.maximumResponseTokens = 4
+        #expect(SamplingOptions(options).maximumTokens == 4)
+    }
+
     @Test func `a mode of sampling replaces what the model's file recommends`() {
         #expect(SamplingOptions(GenerationOptions()) == SamplingOptions())
         #expect(SamplingOptions(.init(sampling: .greedy, temperature: 1)).temperature == 0)

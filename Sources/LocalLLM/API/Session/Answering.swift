@@ -110,6 +110,9 @@ struct Answering {
         }
     }
 
+    /// Maximum tokens of the answer.
+    private var limit: Int? { SamplingOptions(options).maximumTokens }
+
     private mutating func generate(
         _ window: inout ConversationWindow, with model: LocalModel, _ tools: SessionTools,
         _ show: (String, String) -> Void
@@ -121,7 +124,7 @@ struct Answering {
         var answer: [Int32] = []
         var finish: GenerationPiece.Finish?
         while true {
-            sampling.maximumTokens = options.maximumResponseTokens.map { $0 - answer.count }
+            sampling.maximumTokens = limit.map { $0 - answer.count }
             finish = nil
             for try await piece in model.generate(prompt.prompt + answer, options: sampling) {
                 answer += piece.tokens
@@ -132,7 +135,7 @@ struct Answering {
             guard let finish else { throw CancellationError() }
             usage = usage == .none ? finish.usage : usage.adding(finish.usage)
             // A value is constrained from its beginning, so a cut-off one cannot be continued.
-            guard finish.reason == .length, answer.count < options.maximumResponseTokens ?? .max, window.format == nil
+            guard finish.reason == .length, answer.count < limit ?? .max, window.format == nil
             else {
                 break
             }
@@ -144,7 +147,7 @@ struct Answering {
         return text.whole
     }
 
-    /// Renders the conversation, with room for an answer after it: `maximumResponseTokens`, else an eighth of the
+    /// Renders the conversation, with room for an answer after it: the limit of the answer, else an eighth of the
     /// context. If turns must be dropped, another eighth is freed so that the next turns fit too.
     ///
     /// - Parameter answered: Tokens of the answer generated so far.
@@ -154,7 +157,7 @@ struct Answering {
         let size = model.contextSize
         let policy = session.contextOverflowPolicy
         var prompt = try window.prompt(for: model)
-        let room = min(options.maximumResponseTokens.map { $0 - answered } ?? size / 8, size / 2)
+        let room = min(limit.map { $0 - answered } ?? size / 8, size / 2)
         if prompt.tokens.count + answered + room > size, window.turns.count > 1, policy != .throwError {
             let spare = policy == .summarize ? size / 4 : size / 8
             let dropped = try window.trim(to: size - answered - room - spare, for: model)

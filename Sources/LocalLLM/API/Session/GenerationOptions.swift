@@ -29,6 +29,7 @@ public struct GenerationOptions: Sendable, Equatable, Codable {
     public var temperature: Double?
     /// Maximum tokens of an answer; longer answers are cut off.
     public var maximumResponseTokens: Int?
+    private var localModel: SamplingOptions?
 
     public init(sampling: SamplingMode? = nil, temperature: Double? = nil, maximumResponseTokens: Int? = nil) {
         self.sampling = sampling
@@ -37,7 +38,18 @@ public struct GenerationOptions: Sendable, Equatable, Codable {
     }
 }
 
+extension LocalModel {
+    public typealias CustomGenerationOptions = SamplingOptions
+}
+
 extension GenerationOptions {
+    /// All options of a local model, as `options[custom: LocalModel.self]`. Options that are set above replace theirs.
+    /// A constraint has no effect: the content's type is the constraint.
+    public subscript(custom _: LocalModel.Type) -> LocalModel.CustomGenerationOptions? {
+        get { localModel }
+        set { localModel = newValue }
+    }
+
     /// The 27 SDK's name for `sampling`.
     public var samplingMode: SamplingMode? {
         get { sampling }
@@ -53,7 +65,9 @@ extension GenerationOptions {
 extension SamplingOptions {
     /// Converts the options. A sampling mode replaces all filters that the model's file recommends; `nil` keeps them.
     init(_ options: GenerationOptions) {
-        self.init(temperature: options.temperature, maximumTokens: options.maximumResponseTokens)
+        self = options[custom: LocalModel.self] ?? .init()
+        temperature = options.temperature ?? temperature
+        maximumTokens = options.maximumResponseTokens ?? maximumTokens
         switch options.sampling?.kind {
         case nil: break
         case .greedy: temperature = 0
