@@ -87,14 +87,14 @@ struct CompareCommand: Command {
     static func results(in data: Data, of path: String) throws -> [Result] {
         if data.first(where: { !" \t\r\n".utf8.contains($0) }) == UInt8(ascii: "[") {
             do {
-                return try JSONDecoder().decode([Result].self, from: data)
+                return try JSONLines.decode(from: data)
             } catch {
                 throw BenchError("\(path): \(JSONLines.message(for: error))")
             }
         }
         return try data.split(separator: UInt8(ascii: "\n")).enumerated().map { index, line in
             do {
-                return try JSONDecoder().decode(Result.self, from: Data(line))
+                return try JSONLines.decode(from: Data(line))
             } catch {
                 throw BenchError("\(path), line \(index + 1): \(JSONLines.message(for: error))")
             }

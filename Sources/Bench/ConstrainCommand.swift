@@ -1,6 +1,7 @@
 import CommandLineParsing
 import Constraint
 import Foundation
+import JSON
 import LocalLLM
 import Platform
 import Tokenizer
@@ -41,6 +42,7 @@ struct ConstrainCommand: Command {
 
         init(_ line: Data) throws {
             struct Fields: Decodable {
+                var schema: JSON?
                 var regex: String?
                 var grammar: String?
                 var lark: String?
@@ -48,14 +50,14 @@ struct ConstrainCommand: Command {
                 var texts: [String]?
                 var whitespace: String?
             }
-            let fields = try JSONDecoder().decode(Fields.self, from: line)
+            let fields = try JSONLines.decode(Fields.self, from: line)
             texts = fields.texts ?? []
             let isFree = fields.whitespace == "free"
             let isCompact = fields.whitespace == "compact"
             guard isFree || isCompact || fields.whitespace == nil else {
                 throw BenchError("'whitespace': expected \"free\" or \"compact\", found \"\(fields.whitespace ?? "")\"")
             }
-            if let schema = JSONMember.text(of: "schema", in: [UInt8](line)) {
+            if let schema = fields.schema?.text {
                 let style = Constraint.JSONStyle(
                     whitespace: isFree ? .free : isCompact ? .compact : .separators, anySpelling: isFree)
                 source = .jsonSchema(schema, style)

@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 
 /// JSON lines from standard input to standard output: one line out for each line in, in order.
 enum JSONLines {
@@ -32,22 +33,23 @@ enum JSONLines {
         return allRead
     }
 
+    /// - Throws: `JSON.SyntaxError`, `DecodingError`; see `message`.
+    static func decode<Value: Decodable>(_: Value.Type = Value.self, from data: Data) throws -> Value {
+        try JSON(parsing: [UInt8](data), .init(depth: 512)).decode()
+    }
+
     /// Describes the error in a line, naming the field.
     static func message(for error: any Error) -> String {
+        if let error = error as? JSON.SyntaxError { return "not JSON: \(error)" }
         guard let error = error as? DecodingError else { return "\(error)" }
         func path(_ context: DecodingError.Context) -> String {
             context.codingPath.map { $0.intValue.map { "[\($0)]" } ?? $0.stringValue }.joined(separator: ".")
         }
         switch error {
         case .keyNotFound(let key, _): return "'\(key.stringValue)' is missing"
-        case .typeMismatch(_, let context), .valueNotFound(_, let context):
+        case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
             let place = path(context)
             return place.isEmpty ? context.debugDescription : "'\(place)': \(context.debugDescription)"
-        case .dataCorrupted(let context):
-            let place = path(context)
-            if !place.isEmpty { return "'\(place)': \(context.debugDescription)" }
-            let cause = (context.underlyingError as? CocoaError)?.userInfo[NSDebugDescriptionErrorKey] as? String
-            return "not JSON: \(cause ?? context.debugDescription)"
         @unknown default: return "\(error)"
         }
     }

@@ -1,6 +1,7 @@
 import CommandLineParsing
 import Foundation
 import HTTP
+import JSON
 import Wire
 
 /// Client of an OpenAI-compatible server that records the arrival time of each token.
@@ -51,7 +52,7 @@ struct ServeClient: Sendable {
     func firstModel() async throws(Failure) -> String {
         var body: [UInt8] = []
         _ = try await receive("GET", "/models") { piece, _ in body += piece }
-        guard let model = try? JSONDecoder().decode(ModelNames.self, from: Data(body)).data.first?.id else {
+        guard let model = try? JSON.decode(ModelNames.self, from: body).data.first?.id else {
             throw Failure("the server lists no model; use --model")
         }
         return model
@@ -105,7 +106,7 @@ struct ServeClient: Sendable {
                 if status == 200 { try part(piece, (clock.now - started) / .seconds(1)) } else { refusal += piece }
             }
             guard status == 200 else {
-                let code = (try? JSONDecoder().decode(ReceivedChat.self, from: Data(refusal)))?.error?.summary
+                let code = (try? JSON.decode(ReceivedChat.self, from: refusal))?.error?.summary
                 throw Failure(["HTTP \(answer.status)", code].compactMap(\.self).joined(separator: " "))
             }
         } catch let failure as Failure {
@@ -119,7 +120,7 @@ struct ServeClient: Sendable {
 
 extension ServeClient.Answer {
     fileprivate mutating func add(_ event: String, at time: Double) throws(ServeClient.Failure) {
-        guard let chunk = try? JSONDecoder().decode(ReceivedChat.self, from: Data(event.utf8)) else {
+        guard let chunk = try? JSON.decode(ReceivedChat.self, from: Array(event.utf8)) else {
             throw .init("an event is not a chat completion chunk")
         }
         if let error = chunk.error { throw .init("in mid-answer: \(error.summary)") }

@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import LocalLLM
 
 /// Results as a Markdown table with llama-bench's columns, and ours before its last two. As in llama-bench, the KV
@@ -83,27 +84,20 @@ enum SpeedCSV {
     }
 
     private static func fields(_ result: SpeedResult) throws -> [String] {
-        let fields = try JSONDecoder().decode([String: Field].self, from: encodeJSON(result))
-        return columns.map { fields[$0.rawValue]?.text ?? "" }
+        let fields = try JSON(parsing: [UInt8](encodeJSON(result)), .init(depth: 8))
+        return columns.map { fields[$0.rawValue]?.field ?? "" }
     }
 
     static func quoted(_ text: String) -> String { "\"\(text.replacing("\"", with: "\"\""))\"" }
+}
 
-    /// A JSON value as text; lists are empty.
-    private struct Field: Decodable {
-        let text: String
-
-        init(from decoder: any Decoder) throws {
-            let container = try decoder.singleValueContainer()
-            if let text = try? container.decode(String.self) {
-                self.text = text
-            } else if let number = try? container.decode(Int.self) {
-                text = "\(number)"
-            } else if let number = try? container.decode(Double.self) {
-                text = "\(number)"
-            } else {
-                text = ""
-            }
+extension JSON {
+    /// A text or a number as text; other values are empty.
+    fileprivate var field: String {
+        switch self {
+        case .string(let text): text
+        case .number(let number): number.text
+        default: ""
         }
     }
 }

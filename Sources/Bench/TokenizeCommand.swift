@@ -33,7 +33,7 @@ struct TokenizeCommand: Command {
     func run() async throws -> Bool {
         let tokenizer = try LocalModel.tokenizer(of: URL(fileURLWithPath: model))
         return try JSONLines.map { line in
-            let text = try JSONDecoder().decode(Line.self, from: line).text
+            let text = try JSONLines.decode(Line.self, from: line).text
             return tokenizer.encode(text, addSpecial: addSpecial, parseSpecial: parseSpecial)
         }
     }
@@ -80,7 +80,7 @@ struct DetokenizeCommand: Command {
     func run() async throws -> Bool {
         let tokenizer = try LocalModel.tokenizer(of: URL(fileURLWithPath: model))
         return try JSONLines.map { line in
-            let ids = try JSONDecoder().decode(Line.self, from: line).ids
+            let ids = try JSONLines.decode(Line.self, from: line).ids
             if let id = ids.first(where: { !(0..<tokenizer.vocabularySize).contains(Int($0)) }) {
                 throw BenchError("'ids': expected 0..<\(tokenizer.vocabularySize), found \(id)")
             }

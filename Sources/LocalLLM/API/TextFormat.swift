@@ -1,5 +1,6 @@
 import Dialects
 import Foundation
+import JSON
 import Template
 package import Tokenizer
 
@@ -158,10 +159,7 @@ extension ChatMessage {
 
     /// A JSON string; `nil` if it is invalid.
     private static func withFewerEscapes(_ string: ArraySlice<UInt8>) -> [UInt8]? {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = .withoutEscapingSlashes
-        guard let text = try? JSONDecoder().decode(String.self, from: Data(string)) else { return nil }
-        return (try? encoder.encode(text)).map { Array($0) }
+        try? JSON(parsing: string, .init(depth: 0)).bytes
     }
 
     /// The message as a template object.

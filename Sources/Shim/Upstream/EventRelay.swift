@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import Wire
 
 /// Splits an event stream into events without changing a byte (HTML Living Standard, "Parsing an event stream"). Checks
@@ -68,10 +69,9 @@ struct EventRelay: Sendable {
                 isDone = true
                 continue
             }
-            guard let value = try? JSONSerialization.jsonObject(with: Data(text.utf8)) else { throw .isNoEvent }
-            guard let members = value as? [String: Any] else { continue }
-            let type = members["type"] as? String
-            guard type != "error", (members["error"] ?? NSNull()) is NSNull else {
+            guard let value = try? JSON(parsing: text, JSON.answerLimits) else { throw .isNoEvent }
+            let type = value["type"]?.string
+            guard type != "error", value["error"] == nil else {
                 throw APIError(upstreamEvent: text, hiding: key)
             }
             if let type, Self.lastEvents.contains(type) { isDone = true }

@@ -1,5 +1,6 @@
 import Foundation
 package import HTTP
+import JSON
 import LocalLLM
 import Providers
 import Synchronization
@@ -76,11 +77,7 @@ package final class Upstream: Sendable {
     ) async throws -> [UInt8] {
         let reply = try await send(endpoint, body, trace, of: request)
         let bytes = try await reply.body(upTo: Self.mostBytes)
-        // Foundation also accepts UTF-16, in which ASCII contains zeros; clients do not.
-        guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil,
-            let object = try? JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any],
-            endpoint.hasResult(object)
-        else {
+        guard let answer = try? JSON(parsing: bytes, JSON.answerLimits), endpoint.hasResult(answer) else {
             throw reply.failsForRequest(.upstream("The upstream API sent an unexpected response."))
         }
         reply.succeeds()
@@ -211,8 +208,8 @@ package enum UpstreamEndpoint: Sendable {
     }
 
     /// Whether a whole answer has what the endpoint is asked for.
-    fileprivate func hasResult(_ answer: [String: Any]) -> Bool {
-        self == .messageTokens ? answer[resultField] is Int : answer[resultField] is [Any]
+    fileprivate func hasResult(_ answer: JSON) -> Bool {
+        self == .messageTokens ? answer[resultField]?.int != nil : answer[resultField]?.array != nil
     }
 
     /// Field with the list of results in a whole answer, or with the number of tokens.

@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import HTTP
 package import Wire
 
@@ -103,15 +104,12 @@ private struct UpstreamErrorDetail {
     let param: String?
     let code: String?
 
-    private struct Body: Decodable { let error: ReceivedError }
-
     /// Reads `{"error": {…}}`, or an event that is the error itself; `nil` without a message.
     ///
     /// - Parameter key: The upstream's key, removed from all texts.
     init?(_ json: [UInt8], hiding key: String?) {
-        let (decoder, json) = (JSONDecoder(), Data(json))
-        let found =
-            (try? decoder.decode(Body.self, from: json).error) ?? (try? decoder.decode(ReceivedError.self, from: json))
+        let json = try? JSON(parsing: json, JSON.answerLimits)
+        let found: ReceivedError? = (try? json?["error"]?.decode()) ?? (try? json?.decode())
         guard let found, let message = found.message else { return nil }
         let hidden = { (text: String) in
             String((key.map { text.replacingOccurrences(of: $0, with: "…", options: .literal) } ?? text).prefix(2000))

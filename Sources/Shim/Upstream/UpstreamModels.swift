@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import Wire
 
 /// Caches the upstream's model list, for `GET /v1/models`.
@@ -32,7 +33,7 @@ actor UpstreamModels {
     }
 
     private static func cards(in json: [UInt8]) -> [ModelCard]? {
-        let list = try? JSONDecoder().decode(List.self, from: Data(json))
+        let list: List? = try? JSON(parsing: json, JSON.answerLimits).decode()
         return list?.data.prefix(mostModels).map { model in
             var card = ModelCard(id: model.id, created: model.created ?? 0, ownedBy: model.ownedBy ?? "upstream")
             card.state = nil

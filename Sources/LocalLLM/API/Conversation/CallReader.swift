@@ -1,5 +1,7 @@
 import Dialects
 import Foundation
+import JSON
+import Template
 
 /// Turns a parser's deltas into increments of calls.
 struct CallReader: Sendable {
@@ -50,8 +52,7 @@ struct CallReader: Sendable {
 extension CallDelta {
     /// The text that a tool gets, from the JSON of its call.
     package static func input(_ json: String) -> String {
-        struct Arguments: Decodable { let input: String }
-        return (try? JSONDecoder().decode(Arguments.self, from: Data(json.utf8)).input) ?? json
+        (try? JSON(parsing: json, .init(depth: TemplateValue.maximumJSONDepth)))?["input"]?.string ?? json
     }
 }
 

@@ -1,5 +1,6 @@
 package import Dialects
 import Foundation
+import JSON
 package import Template
 
 extension LocalModel {
@@ -79,20 +80,14 @@ extension TemplateValue {
         }
     }
 
-    private static func quotedJSON(_ text: String) -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = .withoutEscapingSlashes
-        return (try? encoder.encode(text)).map { String(decoding: $0, as: UTF8.self) } ?? "\"\""
-    }
-
-    /// The value as JSON text.
+    /// The value as JSON text, with spaces.
     package var json: String {
         switch self {
         case .undefined, .none: "null"
         case .bool(let value): "\(value)"
         case .int(let value): "\(value)"
         case .double(let value): value.isFinite ? "\(value)" : "null"
-        case .string(let text): Self.quotedJSON(text)
+        case .string(let text): JSON.string(text).text
         case .array(let values): "[\(values.map(\.json).joined(separator: ", "))]"
         case .object(let object):
             "{\(object.entries.map { "\(TemplateValue.string($0.key).json): \($0.value.json)" }.joined(separator: ", "))}"

@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 
 extension GeneratedContent {
     /// Parses JSON or a prefix of it, as streams deliver it: strings, arrays and objects that are not closed yet
@@ -32,15 +33,15 @@ extension GeneratedContent {
     /// The value as JSON text, properties in order.
     public var jsonString: String { json.text }
 
-    var json: OrderedJSON {
+    var json: JSON {
         switch kind {
         case .null: .null
         case .bool(let bool): .bool(bool)
-        case .number(let number): Int(exactly: number).map { .int($0) } ?? .double(number)
+        case .number(let number): Int(exactly: number).map { JSON($0) } ?? JSON(number)
         case .string(let text): .string(text)
         case .array(let elements): .array(elements.map(\.json))
         case .structure(let properties, let keys):
-            .object(keys.compactMap { key in properties[key].map { (key, $0.json) } })
+            .object(JSON.Object(keys.compactMap { key in properties[key].map { (name: key, value: $0.json) } }))
         }
     }
 }

@@ -1,4 +1,5 @@
 public import Foundation
+import JSON
 
 /// A limit on the values of a property, enforced during generation.
 public struct GenerationGuide<Value>: Sendable {
@@ -20,34 +21,34 @@ extension GenerationGuide where Value == String {
 }
 
 extension GenerationGuide where Value == Int {
-    public static func minimum(_ value: Int) -> Self { Self(.minimum(.int(value))) }
-    public static func maximum(_ value: Int) -> Self { Self(.maximum(.int(value))) }
+    public static func minimum(_ value: Int) -> Self { Self(.minimum(JSON(value))) }
+    public static func maximum(_ value: Int) -> Self { Self(.maximum(JSON(value))) }
     public static func range(_ range: ClosedRange<Int>) -> Self {
-        Self(.minimum(.int(range.lowerBound)), .maximum(.int(range.upperBound)))
+        Self(.minimum(JSON(range.lowerBound)), .maximum(JSON(range.upperBound)))
     }
 }
 
 extension GenerationGuide where Value == Float {
-    public static func minimum(_ value: Float) -> Self { Self(.minimum(.double(Double(value)))) }
-    public static func maximum(_ value: Float) -> Self { Self(.maximum(.double(Double(value)))) }
+    public static func minimum(_ value: Float) -> Self { Self(.minimum(JSON(Double(value)))) }
+    public static func maximum(_ value: Float) -> Self { Self(.maximum(JSON(Double(value)))) }
     public static func range(_ range: ClosedRange<Float>) -> Self {
-        Self(.minimum(.double(Double(range.lowerBound))), .maximum(.double(Double(range.upperBound))))
+        Self(.minimum(JSON(Double(range.lowerBound))), .maximum(JSON(Double(range.upperBound))))
     }
 }
 
 extension GenerationGuide where Value == Double {
-    public static func minimum(_ value: Double) -> Self { Self(.minimum(.double(value))) }
-    public static func maximum(_ value: Double) -> Self { Self(.maximum(.double(value))) }
+    public static func minimum(_ value: Double) -> Self { Self(.minimum(JSON(value))) }
+    public static func maximum(_ value: Double) -> Self { Self(.maximum(JSON(value))) }
     public static func range(_ range: ClosedRange<Double>) -> Self {
-        Self(.minimum(.double(range.lowerBound)), .maximum(.double(range.upperBound)))
+        Self(.minimum(JSON(range.lowerBound)), .maximum(JSON(range.upperBound)))
     }
 }
 
 extension GenerationGuide where Value == Decimal {
-    public static func minimum(_ value: Decimal) -> Self { Self(.minimum(.double(value.double))) }
-    public static func maximum(_ value: Decimal) -> Self { Self(.maximum(.double(value.double))) }
+    public static func minimum(_ value: Decimal) -> Self { Self(.minimum(JSON(value.double))) }
+    public static func maximum(_ value: Decimal) -> Self { Self(.maximum(JSON(value.double))) }
     public static func range(_ range: ClosedRange<Decimal>) -> Self {
-        Self(.minimum(.double(range.lowerBound.double)), .maximum(.double(range.upperBound.double)))
+        Self(.minimum(JSON(range.lowerBound.double)), .maximum(JSON(range.upperBound.double)))
     }
 }
 

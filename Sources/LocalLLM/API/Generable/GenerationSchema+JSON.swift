@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 
 extension GenerationSchema {
     /// Parses JSON Schema text. The keywords are checked when the schema is used.
@@ -9,7 +10,7 @@ extension GenerationSchema {
         guard content.isComplete else {
             throw content.failure("expected JSON Schema, found the beginning of some JSON")
         }
-        self.init(.json(OrderedJSON(content)))
+        self.init(.json(content.json))
     }
 
     /// The schema as JSON Schema (draft 2020-12), properties in order, named types in `$defs`.
@@ -27,7 +28,7 @@ extension GenerationSchema {
         }
     }
 
-    var json: OrderedJSON {
+    var json: JSON {
         get throws {
             var writer = SchemaWriter(self, bindsNumbers: false)
             return try writer.write()
@@ -37,7 +38,7 @@ extension GenerationSchema {
 
 /// Writes a schema, and each schema that it refers to once.
 private struct SchemaWriter {
-    private typealias Members = [(key: String, value: OrderedJSON)]
+    private typealias Members = [JSON.Object.Member]
 
     private let schema: GenerationSchema
     /// Whether to write the ranges of numeric types.
@@ -56,7 +57,7 @@ private struct SchemaWriter {
         self.bindsNumbers = bindsNumbers
     }
 
-    mutating func write() throws -> OrderedJSON {
+    mutating func write() throws -> JSON {
         for name in schema.definitions.keys.sorted() {
             taken.insert(name)
             waiting.append((name, schema.definitions[name]!))
@@ -66,56 +67,57 @@ private struct SchemaWriter {
             waiting.removeFirst()
             written.append((next.name, try json(next.node)))
         }
-        guard case .object(var members) = root else { return root }
+        guard case .object(let object) = root else { return root }
+        var members = object.members
         if let name = schema.name, schema.root.isNamed { members.insert(("title", .string(name)), at: 0) }
         if taken.contains(Self.anyValue) { written.append((Self.anyValue, anyValue)) }
-        if !written.isEmpty { members.append(("$defs", .object(written))) }
-        return .object(members)
+        if !written.isEmpty { members.append(("$defs", .ordered(written))) }
+        return .ordered(members)
     }
 
-    private mutating func json(_ node: SchemaNode) throws -> OrderedJSON {
+    private mutating func json(_ node: SchemaNode) throws -> JSON {
         switch node {
         case .any:
-            guard bindsNumbers else { return .object([]) }
+            guard bindsNumbers else { return .ordered([]) }
             taken.insert(Self.anyValue)
             return Self.reference(Self.anyValue)
         case .json(let json): return json
-        case .nothing: return .object([("not", .object([]))])
-        case .boolean: return .object([("type", .string("boolean"))])
+        case .nothing: return .ordered([("not", .ordered([]))])
+        case .boolean: return .ordered([("type", .string("boolean"))])
         case .integer(let limits):
             // Integers that a double represents exactly, since JSON readers use doubles.
             let largest = (1 << 53) - 1
-            return .object(
-                [("type", .string("integer"))] + (try members(limits, within: .int(-largest), .int(largest))))
+            return .ordered(
+                [("type", .string("integer"))] + (try members(limits, within: JSON(-largest), JSON(largest))))
         case .number(let largest, let limits):
-            return .object(
-                [("type", .string("number"))] + (try members(limits, within: .double(-largest), .double(largest))))
-        case .string(let limits): return .object([("type", .string("string"))] + (try members(limits)))
+            return .ordered(
+                [("type", .string("number"))] + (try members(limits, within: JSON(-largest), JSON(largest))))
+        case .string(let limits): return .ordered([("type", .string("string"))] + (try members(limits)))
         case .array(let element, let limits):
             let inner = limits.compactMap { if case .element(let limit) = $0 { limit } else { nil } }
             let items = try json(element.limited(inner))
-            return .object([("type", .string("array")), ("items", items)] + (try members(limits)))
+            return .ordered([("type", .string("array")), ("items", items)] + (try members(limits)))
         case .object(let description, let properties):
             let members = try properties.map { property in
-                (key: property.name, value: described(try json(property.value), property.description))
+                (name: property.name, value: described(try json(property.value), property.description))
             }
-            let required = properties.filter { !$0.isOptional }.map { OrderedJSON.string($0.name) }
+            let required = properties.filter { !$0.isOptional }.map { JSON.string($0.name) }
             return described(
-                .object([
-                    ("type", .string("object")), ("properties", .object(members)), ("required", .array(required)),
+                .ordered([
+                    ("type", .string("object")), ("properties", .ordered(members)), ("required", .array(required)),
                     ("additionalProperties", .bool(false)),
                 ]), description)
         case .choices(let description, let choices):
             return described(
-                .object([("type", .string("string")), ("enum", .array(choices.map { .string($0) }))]), description)
+                .ordered([("type", .string("string")), ("enum", .array(choices.map { .string($0) }))]), description)
         case .anyOf(let description, let nodes):
-            return described(.object([("anyOf", .array(try nodes.map { try json($0) }))]), description)
+            return described(.ordered([("anyOf", .array(try nodes.map { try json($0) }))]), description)
         case .reference(let name): return name == schema.name ? Self.root : Self.reference(name)
         case .type(let type): return try json(type)
         }
     }
 
-    private mutating func json(_ type: any Generable.Type) throws -> OrderedJSON {
+    private mutating func json(_ type: any Generable.Type) throws -> JSON {
         if let own = schema.type, own == type { return Self.root }
         if let name = names[ObjectIdentifier(type)] { return Self.reference(name) }
         let other = type.generationSchema
@@ -129,9 +131,9 @@ private struct SchemaWriter {
 
     /// The keywords of a node's limits. Several limits of one kind all apply.
     private func members(
-        _ limits: [SchemaNode.Limit], within lowest: OrderedJSON? = nil, _ highest: OrderedJSON? = nil
+        _ limits: [SchemaNode.Limit], within lowest: JSON? = nil, _ highest: JSON? = nil
     ) throws -> Members {
-        var (choices, patterns): ([String]?, [OrderedJSON]) = (nil, [])
+        var (choices, patterns): ([String]?, [JSON]) = (nil, [])
         var (minimum, maximum) = bindsNumbers ? (lowest, highest) : (nil, nil)
         var (minimumCount, maximumCount): (Int?, Int?) = (nil, nil)
         for limit in limits {
@@ -140,8 +142,8 @@ private struct SchemaWriter {
             case .pattern(let pattern):
                 guard let pattern else { throw Self.unwritable }
                 patterns.append(.string("^(?:\(pattern))$"))
-            case .minimum(let value): minimum = OrderedJSON.tighter(minimum, value, >)
-            case .maximum(let value): maximum = OrderedJSON.tighter(maximum, value, <)
+            case .minimum(let value): minimum = JSON.tighter(minimum, value, >)
+            case .maximum(let value): maximum = JSON.tighter(maximum, value, <)
             case .minimumCount(let count): minimumCount = max(count, minimumCount ?? count)
             case .maximumCount(let count): maximumCount = min(count, maximumCount ?? count)
             case .element: break
@@ -151,12 +153,12 @@ private struct SchemaWriter {
         if let choices { members.append(("enum", .array(choices.map { .string($0) }))) }
         if let pattern = patterns.first { members.append(("pattern", pattern)) }
         if patterns.count > 1 {
-            members.append(("allOf", .array(patterns.dropFirst().map { .object([("pattern", $0)]) })))
+            members.append(("allOf", .array(patterns.dropFirst().map { .ordered([("pattern", $0)]) })))
         }
         if let minimum { members.append(("minimum", minimum)) }
         if let maximum { members.append(("maximum", maximum)) }
-        if let minimumCount { members.append(("minItems", .int(minimumCount))) }
-        if let maximumCount { members.append(("maxItems", .int(maximumCount))) }
+        if let minimumCount { members.append(("minItems", JSON(minimumCount))) }
+        if let maximumCount { members.append(("maxItems", JSON(maximumCount))) }
         return members
     }
 
@@ -169,58 +171,38 @@ private struct SchemaWriter {
                     """))
     }
 
-    private func described(_ json: OrderedJSON, _ description: String?) -> OrderedJSON {
+    private func described(_ json: JSON, _ description: String?) -> JSON {
         guard let description, case .object(let members) = json else { return json }
-        return .object([("description", .string(description))] + members.filter { $0.key != "description" })
+        return .ordered([("description", .string(description))] + members.members.filter { $0.name != "description" })
     }
 
     /// Any JSON, with numbers in the range of doubles.
-    private var anyValue: OrderedJSON {
+    private var anyValue: JSON {
         let inner = Self.reference(Self.anyValue)
-        return .object([
-            ("minimum", .double(-1e308)), ("maximum", .double(1e308)), ("items", inner),
+        return .ordered([
+            ("minimum", JSON(-1e308)), ("maximum", JSON(1e308)), ("items", inner),
             ("additionalProperties", inner),
         ])
     }
 
-    private static let root = OrderedJSON.object([("$ref", .string("#"))])
+    private static let root = JSON.ordered([("$ref", .string("#"))])
 
     /// A name in `$defs`, as a JSON pointer (RFC 6901) in the fragment of a URI.
-    private static func reference(_ name: String) -> OrderedJSON {
+    private static func reference(_ name: String) -> JSON {
         let pointer = name.replacing("~", with: "~0").replacing("/", with: "~1")
         let fragment = pointer.addingPercentEncoding(withAllowedCharacters: .urlFragmentAllowed) ?? pointer
-        return .object([("$ref", .string("#/$defs/\(fragment)"))])
+        return .ordered([("$ref", .string("#/$defs/\(fragment)"))])
     }
 }
 
-extension OrderedJSON {
-    fileprivate init(_ content: GeneratedContent) {
-        switch content.kind {
-        case .null: self = .null
-        case .bool(let bool): self = .bool(bool)
-        case .number(let number): self = Int(exactly: number).map { .int($0) } ?? .double(number)
-        case .string(let text): self = .string(text)
-        case .array(let elements): self = .array(elements.map { OrderedJSON($0) })
-        case .structure(let properties, let keys):
-            self = .object(keys.compactMap { key in properties[key].map { (key, OrderedJSON($0)) } })
-        @unknown default: self = .null
-        }
-    }
+extension JSON {
+    /// An object, of members with distinct names.
+    fileprivate static func ordered(_ members: [JSON.Object.Member]) -> JSON { .object(JSON.Object(members)) }
 
-    /// The stricter of two bounds; infinite bounds are ignored.
-    fileprivate static func tighter(
-        _ one: OrderedJSON?, _ other: OrderedJSON, _ isTighter: (Double, Double) -> Bool
-    ) -> OrderedJSON? {
-        guard let value = other.number, !value.isInfinite else { return one }
-        guard let one, let known = one.number else { return other }
+    /// The stricter of two bounds; infinite bounds, which are null in JSON, are ignored.
+    fileprivate static func tighter(_ one: JSON?, _ other: JSON, _ isTighter: (Double, Double) -> Bool) -> JSON? {
+        guard let value = other.double else { return one }
+        guard let one, let known = one.double else { return other }
         return isTighter(known, value) ? one : other
-    }
-
-    private var number: Double? {
-        switch self {
-        case .int(let int): Double(int)
-        case .double(let double): double
-        default: nil
-        }
     }
 }

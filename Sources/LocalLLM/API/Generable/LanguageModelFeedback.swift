@@ -1,4 +1,5 @@
 public import Foundation
+import JSON
 
 /// A user's feedback on an answer, for the developers of the model or the app.
 public struct LanguageModelFeedback: Sendable {
@@ -32,14 +33,12 @@ extension LanguageModelSession {
         sentiment: LanguageModelFeedback.Sentiment?, issues: [LanguageModelFeedback.Issue] = [],
         desiredOutput: Transcript.Entry? = nil
     ) -> Data {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let feedback = Attachment(
             sentiment: sentiment,
             issues: issues.map { .init(category: $0.category, explanation: $0.explanation) },
             desiredOutput: desiredOutput, transcript: transcript)
         // Cannot fail: the parts are strings, numbers and arrays of those.
-        return (try? encoder.encode(feedback)) ?? Data()
+        return (try? JSON.encode(feedback)).map { Data($0) } ?? Data()
     }
 
     /// A user's feedback on the session's last answer, with the text that it should have been.

@@ -1,3 +1,5 @@
+import JSON
+
 /// A node of a schema.
 indirect enum SchemaNode: Sendable {
     case any
@@ -16,7 +18,7 @@ indirect enum SchemaNode: Sendable {
     /// A schema built at run time, by its name.
     case reference(String)
     /// A schema given as JSON.
-    case json(OrderedJSON)
+    case json(JSON)
     /// The schema that no value matches.
     case nothing
 
@@ -32,7 +34,7 @@ indirect enum SchemaNode: Sendable {
         case choices([String])
         /// `nil` for a regular expression that cannot be written as text.
         case pattern(String?)
-        case minimum(OrderedJSON), maximum(OrderedJSON)
+        case minimum(JSON), maximum(JSON)
         case minimumCount(Int), maximumCount(Int)
         case element(Limit)
     }

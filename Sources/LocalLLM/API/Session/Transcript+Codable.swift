@@ -123,9 +123,13 @@ extension Transcript.Segment: Codable {
             let content = try container.decodeContent(forKey: .structure)
             self = .structure(.init(id: id, source: source, content: content))
         case .image:
-            let image = Transcript.ImageAttachment(
-                url: try container.decodeIfPresent(URL.self, forKey: .url),
-                contents: try container.decode(Data.self, forKey: .data))
+            // As text, whatever the coder makes of URLs and data.
+            guard let data = Data(base64Encoded: try container.decode(String.self, forKey: .data)) else {
+                throw DecodingError.dataCorruptedError(
+                    forKey: .data, in: container, debugDescription: "expected a file in base64")
+            }
+            let url = try container.decodeIfPresent(String.self, forKey: .url).flatMap { URL(string: $0) }
+            let image = Transcript.ImageAttachment(url: url, contents: data)
             let label = try container.decodeIfPresent(String.self, forKey: .label)
             self = .attachment(.init(id: id, content: .image(image), label: label))
         }
@@ -145,9 +149,9 @@ extension Transcript.Segment: Codable {
         case .attachment(let segment):
             guard case .image(let image) = segment.content else { return }
             try container.encode(Kind.image, forKey: .type)
-            try container.encodeIfPresent(image.url, forKey: .url)
+            try container.encodeIfPresent(image.url?.absoluteString, forKey: .url)
             try container.encodeIfPresent(segment.label, forKey: .label)
-            try container.encode(try image.data, forKey: .data)
+            try container.encode(try image.data.base64EncodedString(), forKey: .data)
         }
     }
 }
