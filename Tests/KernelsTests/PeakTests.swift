@@ -25,8 +25,18 @@ import Testing
 
     @Test func `every word is read once`() {
         let words = (0..<64).map { UInt64($0) << 40 + 1 }
-        let sum = words.withUnsafeBytes { readAll($0.baseAddress!, bytes: $0.count) }
-        #expect(sum == UInt64(2016) << 40 + 64)
+        let sum = UInt64(2016) << 40 + 64
+        words.withUnsafeBytes {
+            #expect(KernelsPortable.readAll($0.baseAddress!, bytes: $0.count) == sum)
+            #if arch(x86_64)
+                if cpu_has_avx2_fma_f16c() != 0 {
+                    #expect(KernelsAVX2.readAll($0.baseAddress!, bytes: $0.count) == sum)
+                }
+                if KernelsAVX512.isSupported() {
+                    #expect(KernelsAVX512.readAll($0.baseAddress!, bytes: $0.count) == sum)
+                }
+            #endif
+        }
     }
 
     #if arch(x86_64)

@@ -4,6 +4,7 @@
 // operands. The integer loops multiply their sums, so that the compiler cannot move the product out of the loop.
 
 import CIntrinsics
+import KernelFormats
 
 /// Operations per round; a multiplication or an addition of one value counts as one.
 public let floatOperationsOfRound = 12 * 8 * 2
@@ -83,19 +84,8 @@ private func chains(_ rounds: Int, _ x: __m256i, _ step: (__m256i, __m256i) -> _
     return _mm_cvtsi128_si32(_mm256_castsi256_si128(_mm256_xor_si256(low, high)))
 }
 
-/// Reads `bytes` bytes, a multiple of 128. The result only keeps the loop from being optimized away.
+/// The sum of the 64-bit words in `bytes` bytes, a multiple of 256.
 @inline(never)
 public func readAll(_ memory: UnsafeRawPointer, bytes: Int) -> UInt64 {
-    var (a, b, c, d) = (
-        _mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256()
-    )
-    for offset in stride(from: 0, to: bytes, by: 128) {
-        let p = memory + offset
-        a = _mm256_add_epi32(a, p.loadUnaligned(as: __m256i.self))
-        b = _mm256_add_epi32(b, p.loadUnaligned(fromByteOffset: 32, as: __m256i.self))
-        c = _mm256_add_epi32(c, p.loadUnaligned(fromByteOffset: 64, as: __m256i.self))
-        d = _mm256_add_epi32(d, p.loadUnaligned(fromByteOffset: 96, as: __m256i.self))
-    }
-    let sum = _mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_add_epi32(c, d))
-    return UInt64(truncatingIfNeeded: _mm256_movemask_epi8(sum))
+    sumOfWords(SIMD4<UInt64>.self, memory, bytes: bytes)
 }

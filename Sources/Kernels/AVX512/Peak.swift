@@ -1,6 +1,7 @@
 // Loops of multiplications and additions in registers, to measure the processor's peak speed. Twelve chains, as in AVX2.
 
 import CIntrinsics
+import KernelFormats
 
 /// Operations per round; a multiplication or an addition of one value counts as one.
 public let floatOperationsOfRound = 12 * 16 * 2
@@ -73,13 +74,8 @@ private func chains(_ rounds: Int, _ factor: Int32, _ step: (__m512i, __m512i) -
     return _mm_cvtsi128_si32(_mm512_castsi512_si128(_mm512_xor_si512(low, high)))
 }
 
-/// Reads `bytes` bytes, a multiple of 128. The result only keeps the loop from being optimized away.
+/// The sum of the 64-bit words in `bytes` bytes, a multiple of 256.
 @inline(never)
 public func readAll(_ memory: UnsafeRawPointer, bytes: Int) -> UInt64 {
-    var (a, b) = (_mm512_setzero_si512(), _mm512_setzero_si512())
-    for offset in stride(from: 0, to: bytes, by: 128) {
-        a = _mm512_add_epi32(a, load64(memory + offset))
-        b = _mm512_add_epi32(b, load64(memory + (offset &+ 64)))
-    }
-    return UInt64(truncatingIfNeeded: _mm512_reduce_max_epi32(_mm512_add_epi32(a, b)))
+    sumOfWords(SIMD8<UInt64>.self, memory, bytes: bytes)
 }

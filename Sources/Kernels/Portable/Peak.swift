@@ -2,6 +2,8 @@
 //
 // Eight chains cover the latency of a multiplication and an addition, and fit the registers of SSE2 and NEON.
 
+import KernelFormats
+
 /// Operations per round; a multiplication or an addition of one value counts as one.
 public let floatOperationsOfRound = 8 * 4 * 2
 public let wordOperationsOfRound = 8 * 8 * 2
@@ -62,18 +64,8 @@ public func multiplyAddBytes(rounds: Int, _ factor: Int8) -> Int32 {
     return Int32(((a ^ b ^ c ^ d) ^ (e ^ f ^ g ^ h)).wrappedSum())
 }
 
-/// Reads `bytes` bytes, a multiple of 128; returns their sum as 64-bit words.
+/// The sum of the 64-bit words in `bytes` bytes, a multiple of 256.
 @inline(never)
 public func readAll(_ memory: UnsafeRawPointer, bytes: Int) -> UInt64 {
-    var s0 = SIMD4<UInt64>(), s1 = s0, s2 = s0, s3 = s0
-    var p = memory
-    let end = memory + bytes
-    while p < end {
-        s0 &+= p.loadUnaligned(as: SIMD4<UInt64>.self)
-        s1 &+= p.loadUnaligned(fromByteOffset: 32, as: SIMD4<UInt64>.self)
-        s2 &+= p.loadUnaligned(fromByteOffset: 64, as: SIMD4<UInt64>.self)
-        s3 &+= p.loadUnaligned(fromByteOffset: 96, as: SIMD4<UInt64>.self)
-        p += 128
-    }
-    return ((s0 &+ s1) &+ (s2 &+ s3)).wrappedSum()
+    sumOfWords(SIMD2<UInt64>.self, memory, bytes: bytes)
 }

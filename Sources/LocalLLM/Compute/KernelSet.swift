@@ -163,8 +163,10 @@ struct PeakLoops: Sendable {
     let floats: @Sendable (_ rounds: Int) -> Void
     let words: @Sendable (_ rounds: Int) -> Void
     let bytes: @Sendable (_ rounds: Int) -> Void
-    /// Reads memory. With narrow loads a core may have fewer cache lines outstanding than with the kernels' own.
-    var read: @Sendable (_ memory: UnsafeRawPointer, _ bytes: Int) -> UInt64 = { readAll($0, bytes: $1) }
+    /// Reads memory with loads as wide as the kernels'.
+    var read: @Sendable (_ memory: UnsafeRawPointer, _ bytes: Int) -> UInt64 = {
+        KernelsPortable.readAll($0, bytes: $1)
+    }
 
     static let portable = PeakLoops(
         operations: (
