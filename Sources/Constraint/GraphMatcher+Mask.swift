@@ -45,7 +45,7 @@ extension GraphMatcher {
 
     /// Adds the tokens that a thread's part allows, and those that continue into the parts after it.
     private func walk(from thread: Thread, _ mask: inout TokenMask) throws(ConstraintError) {
-        var start = self
+        var start = withoutText()
         start.threads = [thread]
         let trie = graph.vocabulary.trie
         var path = [start]
@@ -76,25 +76,24 @@ extension GraphMatcher {
     public func forcedBytes(limit: Int = 512) throws(ConstraintError) -> [UInt8] {
         guard !isEnded else { return [] }
         if var matcher = singleConstraint { return try matcher.forcedBytes(limit: limit) }
-        var current = self
-        let start = text.count
-        while current.text.count - start < limit, try !current.isComplete() {
+        var current = withoutText()
+        while current.text.count < limit, try !current.isComplete() {
             var next: [UInt8] = []
             for thread in try current.open() {
-                guard let forced = try current.forced(thread) else { return Array(current.text[start...]) }
+                guard let forced = try current.forced(thread) else { return current.text }
                 if next.isEmpty { next = forced }
-                guard forced.isEmpty || forced == next else { return Array(current.text[start...]) }
+                guard forced.isEmpty || forced == next else { return current.text }
             }
             guard !next.isEmpty, try current.accept(bytes: next) == next.count else { break }
         }
-        return Array(current.text[start...])
+        return current.text
     }
 
     /// The first offset in the forced text `bytes` at which an allowed token begins that extends beyond them; their number
     /// if there is none. From there on, their tokens may depend on the text that the model writes next.
     /// - Throws: `ConstraintError` of kind `budget`.
     public func firstCrossing(of bytes: [UInt8]) throws(ConstraintError) -> Int {
-        var after = self
+        var after = withoutText()
         guard try after.accept(bytes: bytes) == bytes.count else { return 0 }
         var visits = Self.maximumCrossingVisits
         for (offset, node) in graph.vocabulary.crossings(of: bytes) {

@@ -22,6 +22,8 @@ public struct GraphMatcher: Sendable {
     var threads: [Thread] = []
     /// The accepted text, without end tokens.
     public private(set) var text: [UInt8] = []
+    /// Bytes of the accepted text.
+    private var count = 0
     /// Whether an end token was accepted.
     public private(set) var isEnded = false
 
@@ -41,7 +43,7 @@ public struct GraphMatcher: Sendable {
             case .search(let markers, _): .search(markers.map { _ in 0 })
             case .constraint(let constraint, _): .constraint(constraint.matcher())
             }
-        return Thread(node: node, began: text.count, progress: progress)
+        return Thread(node: node, began: count, progress: progress)
     }
 
     func isComplete(_ thread: Thread) throws(ConstraintError) -> Bool {
@@ -109,6 +111,7 @@ public struct GraphMatcher: Sendable {
         guard !next.isEmpty else { return false }
         threads = next
         text.append(byte)
+        count += 1
         return true
     }
 
@@ -125,13 +128,20 @@ public struct GraphMatcher: Sendable {
             guard let bytes = graph.vocabulary.bytes(of: token) else { return false }
             return try matcher.allows(bytes: bytes)
         }
-        var copy = self
+        var copy = withoutText()
         return try copy.read(token)
+    }
+
+    /// A copy to try continuations with, which need not copy the text so far.
+    func withoutText() -> GraphMatcher {
+        var copy = self
+        copy.text = []
+        return copy
     }
 
     /// Whether these bytes may come next.
     public func allows(bytes: [UInt8]) throws(ConstraintError) -> Bool {
-        var copy = self
+        var copy = withoutText()
         return try copy.accept(bytes: bytes) == bytes.count
     }
 
@@ -144,7 +154,7 @@ public struct GraphMatcher: Sendable {
             return
         }
         guard !isEnded, try read(token) else {
-            throw ConstraintError(.token, "", "token \(token) is not allowed after \(text.count) bytes")
+            throw ConstraintError(.token, "", "token \(token) is not allowed after \(count) bytes")
         }
     }
 
@@ -158,7 +168,10 @@ public struct GraphMatcher: Sendable {
             threads.removeAll { if case .constraint = $0.progress { true } else { false } }
             guard !threads.isEmpty else { return false }
         }
-        if spoken == nil { text.removeLast() }
+        if spoken == nil {
+            text.removeLast()
+            count -= 1
+        }
         return true
     }
 
@@ -172,6 +185,7 @@ public struct GraphMatcher: Sendable {
             threads[0].progress = .constraint(matcher)
             if count == bytes.count {
                 text += bytes
+                self.count += count
                 return count
             }
         }
@@ -196,7 +210,7 @@ public struct GraphMatcher: Sendable {
     /// Whether the text may end here.
     /// - Throws: `ConstraintError` of kind `budget`.
     public func isComplete() throws(ConstraintError) -> Bool {
-        if isEnded || text.isEmpty && graph.isNullable { return true }
+        if isEnded || count == 0 && graph.isNullable { return true }
         for thread in try open() {
             if case .search(_, mayEnd: true) = graph.nodes[thread.node].part, try !isComplete(thread) { return true }
             if graph.nodes[thread.node].isLast, try isComplete(thread) { return true }

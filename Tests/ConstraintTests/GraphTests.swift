@@ -33,6 +33,19 @@ import Testing
         }
     }
 
+    @Test func `what is tried does not change the text, nor what is forced after it`() throws {
+        let shape = ConstraintGraph.Shape.sequence([
+            .until("<a>"), .optional(.literal("bc")), .anyOf([.literal("def"), .literal("deg")]),
+        ])
+        var matcher = try ConstraintGraph(shape, vocabulary: Self.vocabulary).matcher()
+        #expect(try matcher.accept(bytes: Array("free <a>bc".utf8)) == 10)
+        #expect(try matcher.allows(bytes: Array("de".utf8)) && !matcher.allows(bytes: Array("df".utf8)))
+        #expect(try matcher.allows(Int32(UInt8(ascii: "d"))) && !matcher.allows(Int32(UInt8(ascii: "b"))))
+        #expect(try matcher.forcedBytes().elementsEqual("de".utf8))
+        #expect(matcher.text == Array("free <a>bc".utf8))
+        #expect(try matcher.accept(bytes: Array("deg".utf8)) == 3 && matcher.isComplete())
+    }
+
     @Test func `a thousand names that begin alike are read in one way`() throws {
         let names = (0..<1000).map { "mcp__server__tool_\($0)" } + ["mcp", "日本", "日月"]
         let number = try constraint(.jsonSchema(#"{"type":"integer"}"#))

@@ -42,7 +42,7 @@ extension JSONMachine {
         func add(_ atom: Int) {
             guard places[atom] == nil else { return }
             places[atom] = atoms.count
-            atoms.append(plan.atoms[atom])
+            atoms.append(self.atom(atom))
         }
         closure.patterns.forEach(add)
         for (_, node) in closure.nameSchemas {

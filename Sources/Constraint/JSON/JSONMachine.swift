@@ -220,13 +220,28 @@ final class JSONMachine {
     /// Automata of strings that match all of some atoms, by those atoms.
     private var conjunctions: [[Int]: LiveAutomaton] = [:]
 
+    private var formats: [Int: StringAtom] = [:]
+
+    /// - Parameter index: In the plan's atoms.
+    func atom(_ index: Int) -> StringAtom {
+        switch plan.atoms[index] {
+        case .text(let atom): return atom
+        case .format(let source):
+            if let known = formats[index] { return known }
+            // Fails only if the terms are exhausted, which ends the work.
+            let atom = StringAtom.pattern((try? RegexParser.search(source, in: terms)) ?? RegexTerms.never)
+            formats[index] = atom
+            return atom
+        }
+    }
+
     /// - Parameter atoms: Indices in the plan.
     private func automaton(_ atoms: [Int], _ position: Position) -> LiveAutomaton {
         if atoms.isEmpty { return freeAutomaton }
         // Positions that require all atoms to match share an automaton: the accepting states are the same.
         let isShared = isConjunction(position)
         if isShared, let known = conjunctions[atoms] { return known }
-        let live = LiveAutomaton(StringAutomaton(atoms.map { plan.atoms[$0] }, terms, budget))
+        let live = LiveAutomaton(StringAutomaton(atoms.map(atom), terms, budget))
         if isShared { conjunctions[atoms] = live }
         return live
     }

@@ -67,6 +67,9 @@ final class RegexTerms: @unchecked Sendable {
 
     private let work: WorkMeter
 
+    /// Only the terms that all have; to be copied.
+    static let initial = RegexTerms()
+
     init(_ work: WorkMeter = WorkMeter(), budget: Int = 200_000, steps: Int = 1_000_000, isInJSON: Bool = false) {
         self.work = work
         self.budget = budget

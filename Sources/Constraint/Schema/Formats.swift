@@ -16,12 +16,13 @@ enum Formats {
         case "int64": return .integers(Decimal(.min), Decimal(.max))
         // OpenAPI's hints on display and storage.
         case "float", "double", "password", "byte", "binary", "utc-millisec", "color", "style": return .annotation
-        case "hostname", "host-name": return .pattern("^(?:\(hostname))$", maximum: 253)
-        default: return patterns[name].map { .pattern("^(?:\($0))$", maximum: nil) }
+        case "hostname", "host-name": return patterns[name].map { .pattern($0, maximum: 253) }
+        default: return patterns[name].map { .pattern($0, maximum: nil) }
         }
     }
 
     private static let patterns: [String: String] = [
+        "hostname": hostname, "host-name": hostname,
         "date": date, "time": time, "date-time": "\(date)[Tt]\(time)", "duration": duration,
         "email": "(?:\(local)|\(quoted))@(?:\(hostname)|\\[\(ipv4)\\]|\\[IPv6:(?:\(ipv6))\\])",
         "idn-email": "(?:\(idnLocal)|\(quoted))@(?:\(idnHostname)|\\[\(ipv4)\\]|\\[IPv6:(?:\(ipv6))\\])",
@@ -30,7 +31,7 @@ enum Formats {
         "uri": uri(""), "uri-reference": "\(uri(""))|\(relative(""))",
         "iri": uri(others), "iri-reference": "\(uri(others))|\(relative(others))", "uri-template": template,
         "json-pointer": pointer, "relative-json-pointer": "(?:0|[1-9][0-9]*)(?:#|\(pointer))",
-    ]
+    ].mapValues { "^(?:\($0))$" }
 
     private static let leapYear = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"
     private static let date =

@@ -13,8 +13,10 @@ struct SchemaCompiler {
         var pointer: Pointer
         var scope: [String]
     }
+    /// Empty in a document without references, which has one way to each schema.
     private var ids: [Place: SchemaNode.ID] = [:]
-    private var pending: [(place: Place, id: SchemaNode.ID)] = []
+    private let hasReferences: Bool
+    private var pending: [(value: SchemaJSON, place: Place, id: SchemaNode.ID)] = []
     private var patterns: [String: Int] = [:]
     private let isDynamic: Bool
     private let work = WorkMeter()
@@ -35,12 +37,13 @@ struct SchemaCompiler {
             throw ConstraintError(.schema, "#", "not JSON: \(error.message) at byte \(error.offset)")
         }
         let unknown = ConstraintError(.schema, "#/$schema", "this dialect is not known; drafts 4 to 2020-12 are")
-        let declared = Draft(document)
-        guard let draft = declared ?? (dropsUnenforceable ? Draft(guessedFrom: document) : nil) else { throw unknown }
+        let survey = SchemaSurvey(document)
+        let declared = Draft(document, survey)
+        guard let draft = declared ?? (dropsUnenforceable ? Draft(guessedFrom: survey) : nil) else { throw unknown }
         var declares = false
-        if draft == .draft2020, case .object(let members) = document { declares = members["$schema"] != nil }
+        if draft == .draft2020, case .object(let members) = document { declares = members[.schema] != nil }
         var compiler = SchemaCompiler(
-            index: SchemaIndex(document, draft), dropsUnenforceable: dropsUnenforceable,
+            index: SchemaIndex(document, draft, survey), survey, dropsUnenforceable: dropsUnenforceable,
             formatsAnnotate: declares && !enforcesFormats)
         if declared == nil { compiler.note(unknown) }
         do throws(ConstraintError) {
@@ -52,8 +55,10 @@ struct SchemaCompiler {
         }
     }
 
-    private init(index: SchemaIndex, dropsUnenforceable: Bool, formatsAnnotate: Bool) {
-        plan = SchemaPlan(terms: RegexTerms(work))
+    private init(index: SchemaIndex, _ survey: SchemaSurvey, dropsUnenforceable: Bool, formatsAnnotate: Bool) {
+        plan = SchemaPlan(terms: RegexTerms.initial.copy(work))
+        plan.nodes.reserveCapacity(min(survey.schemas, Self.maximumNodes))
+        hasReferences = survey.hasReferences
         self.formatsAnnotate = formatsAnnotate
         self.index = index
         self.dropsUnenforceable = dropsUnenforceable
@@ -61,9 +66,8 @@ struct SchemaCompiler {
     }
 
     private mutating func run() throws(ConstraintError) -> SchemaPlan {
-        plan.root = try node(Pointer(), scope: isDynamic ? [index.base(at: Pointer())] : [])
-        while let (place, id) = pending.popLast() {
-            guard let value = index.value(at: place.pointer) else { continue }
+        plan.root = try node(index.document, Pointer(), scope: isDynamic ? [index.base(at: Pointer())] : [])
+        while let (value, place, id) = pending.popLast() {
             work.spend(4)
             try compile(value, place, into: id)
             if work.isStopped { throw work.error }
@@ -94,17 +98,19 @@ struct SchemaCompiler {
     }
 
     /// The node of the schema at `pointer`; a new one is compiled later.
-    private mutating func node(_ pointer: Pointer, scope: [String]) throws(ConstraintError) -> SchemaNode.ID {
+    private mutating func node(_ value: SchemaJSON, _ pointer: Pointer, scope: [String]) throws(ConstraintError)
+        -> SchemaNode.ID
+    {
         var scope = scope
         if isDynamic {
             let base = index.base(at: pointer)
             if !scope.contains(base) { scope.append(base) }
         }
         let place = Place(pointer: pointer, scope: scope)
-        if let id = ids[place] { return id }
+        if hasReferences, let id = ids[place] { return id }
         let id = try add(SchemaNode(pointer: pointer))
-        ids[place] = id
-        pending.append((place, id))
+        if hasReferences { ids[place] = id }
+        pending.append((value, place, id))
         return id
     }
 
@@ -112,6 +118,10 @@ struct SchemaCompiler {
     private mutating func height(_ id: SchemaNode.ID, _ heights: inout [Int], depth: Int) throws(ConstraintError) -> Int
     {
         if heights[Int(id)] >= 0 { return heights[Int(id)] }
+        if plan.nodes[Int(id)].applicators.isEmpty {
+            heights[Int(id)] = 0
+            return 0
+        }
         var result = 0
         if depth <= Self.maximumNesting {
             for child in plan.nodes[Int(id)].applied {
@@ -170,8 +180,9 @@ struct SchemaCompiler {
         _ members: SchemaJSON.Members, _ place: Place, into id: SchemaNode.ID
     ) throws(ConstraintError) {
         var members = members
+        let (nodes, waiting) = (plan.nodes.count, pending.count)
         while true {
-            var reading = Reading(members: members, place: place, node: plan.nodes[Int(id)])
+            var reading = Reading(members: members, place: place, node: SchemaNode(pointer: place.pointer))
             do throws(ConstraintError) {
                 try compile(&reading)
                 plan.nodes[Int(id)] = reading.node
@@ -181,8 +192,13 @@ struct SchemaCompiler {
                 else { throw error }
                 note(error)
                 loosened.append(id)
-                let hidesAll = keyword == "$ref" && index.draft.hidesSiblingsOfReferences
-                members = hidesAll ? .init() : members.without(Keywords.droppedWith(keyword))
+                if !hasReferences {
+                    // The schema's children are found again.
+                    plan.nodes.removeLast(plan.nodes.count - nodes)
+                    pending.removeLast(pending.count - waiting)
+                }
+                let hidesAll = keyword == .ref && index.draft.hidesSiblingsOfReferences
+                members = hidesAll ? .init() : members.without(keyword.droppedWithIt)
             }
         }
     }
@@ -193,15 +209,15 @@ struct SchemaCompiler {
         let place: Place
         var node: SchemaNode
 
-        func fail(_ keyword: String, _ message: String) -> ConstraintError {
+        func fail(_ keyword: Keyword, _ message: String) -> ConstraintError {
             ConstraintError(.schema, place.pointer.appending(keyword).text, message)
         }
 
-        func expected(_ what: String, _ keyword: String, _ found: SchemaJSON) -> ConstraintError {
+        func expected(_ what: String, _ keyword: Keyword, _ found: SchemaJSON) -> ConstraintError {
             fail(keyword, "expected \(what), found \(found.kind)")
         }
 
-        func count(_ keyword: String) throws(ConstraintError) -> Int? {
+        func count(_ keyword: Keyword) throws(ConstraintError) -> Int? {
             guard let value = members[keyword] else { return nil }
             guard case .number(let number) = value, number.isInteger, !number.isNegative else {
                 throw expected("a whole number that is not negative", keyword, value)
@@ -209,14 +225,14 @@ struct SchemaCompiler {
             return number.smallInteger ?? 1_000_000_000
         }
 
-        func number(_ keyword: String) throws(ConstraintError) -> Decimal? {
+        func number(_ keyword: Keyword) throws(ConstraintError) -> Decimal? {
             guard let value = members[keyword] else { return nil }
             guard case .number(let number) = value else { throw expected("a number", keyword, value) }
             guard !number.isCut else { throw fail(keyword, "more than \(Decimal.digits) digits are not supported") }
             return number
         }
 
-        func strings(_ keyword: String, _ value: SchemaJSON) throws(ConstraintError) -> [[UInt8]] {
+        func strings(_ keyword: Keyword, _ value: SchemaJSON) throws(ConstraintError) -> [[UInt8]] {
             guard case .array(let items) = value else { throw expected("an array of strings", keyword, value) }
             var result: [[UInt8]] = []
             for item in items {
@@ -226,7 +242,7 @@ struct SchemaCompiler {
             return result
         }
 
-        func flag(_ keyword: String) throws(ConstraintError) -> Bool {
+        func flag(_ keyword: Keyword) throws(ConstraintError) -> Bool {
             guard let value = members[keyword] else { return false }
             guard case .bool(let flag) = value else { throw expected("a boolean", keyword, value) }
             return flag
@@ -235,7 +251,7 @@ struct SchemaCompiler {
 
     private mutating func compile(_ reading: inout Reading) throws(ConstraintError) {
         try references(&reading)
-        if index.draft.hidesSiblingsOfReferences, reading.members["$ref"] != nil { return }
+        if index.draft.hidesSiblingsOfReferences, reading.members[.ref] != nil { return }
         try types(&reading)
         try enumerations(&reading)
         try strings(&reading)
@@ -246,31 +262,38 @@ struct SchemaCompiler {
     }
 
     private mutating func child(
-        _ reading: Reading, _ keyword: String, _ value: SchemaJSON? = nil, at: [UInt8]? = nil
+        _ reading: Reading, _ keyword: Keyword, _ value: SchemaJSON, at place: Pointer.Place = .itself
     ) throws(ConstraintError) -> SchemaNode.ID {
-        var pointer = reading.place.pointer.appending(keyword)
-        if let at { pointer = pointer.appending(at) }
-        return try node(pointer, scope: reading.place.scope)
+        try node(value, reading.place.pointer.appending(keyword).appending(place), scope: reading.place.scope)
     }
 
-    private mutating func children(_ reading: Reading, _ keyword: String) throws(ConstraintError) -> [SchemaNode.ID]? {
+    private mutating func childIfPresent(
+        _ reading: Reading, _ keyword: Keyword
+    ) throws(ConstraintError) -> SchemaNode.ID? {
+        guard let value = reading.members[keyword] else { return nil }
+        return try child(reading, keyword, value)
+    }
+
+    private mutating func children(_ reading: Reading, _ keyword: Keyword) throws(ConstraintError) -> [SchemaNode.ID]? {
         guard let value = reading.members[keyword] else { return nil }
         guard case .array(let items) = value else { throw reading.expected("an array of schemas", keyword, value) }
         var result: [SchemaNode.ID] = []
-        for index in items.indices { result.append(try child(reading, keyword, at: Array(String(index).utf8))) }
+        for (index, item) in items.enumerated() {
+            result.append(try child(reading, keyword, item, at: .index(index)))
+        }
         return result
     }
 
     // MARK: Keywords
 
     private mutating func references(_ reading: inout Reading) throws(ConstraintError) {
-        for keyword in ["$recursiveRef", "extends", "disallow", "divisibleBy"] where reading.members[keyword] != nil {
-            if keyword != "$recursiveRef" && index.draft != .draft4 { continue }
+        for keyword in [Keyword.recursiveRef, .extends, .disallow, .divisibleBy] where reading.members[keyword] != nil {
+            if keyword != .recursiveRef && index.draft != .draft4 { continue }
             throw reading.fail(keyword, "this keyword is not supported")
         }
-        for keyword in ["$ref", "$dynamicRef"] {
+        for keyword in [Keyword.ref, .dynamicRef] {
             guard let value = reading.members[keyword] else { continue }
-            if keyword == "$dynamicRef", !index.draft.hasAnchors { continue }
+            if keyword == .dynamicRef, !index.draft.hasAnchors { continue }
             guard case .string(let bytes) = value else { throw reading.expected("a string", keyword, value) }
             let text = String(decoding: bytes, as: UTF8.self)
             guard let target = index.resolve(text, base: index.base(at: reading.place.pointer)) else {
@@ -281,7 +304,7 @@ struct SchemaCompiler {
             case .place(let place): pointer = place
             case .dynamic(let place, let name):
                 pointer = place
-                if keyword == "$dynamicRef" {
+                if keyword == .dynamicRef {
                     for resource in reading.place.scope {
                         guard let outer = index.dynamicAnchors[resource]?[name] else { continue }
                         pointer = outer
@@ -289,14 +312,15 @@ struct SchemaCompiler {
                     }
                 }
             }
-            reading.node.applicators.append(.all([try node(pointer, scope: reading.place.scope)]))
+            guard let value = index.value(at: pointer) else { continue }
+            reading.node.applicators.append(.all([try node(value, pointer, scope: reading.place.scope)]))
         }
     }
 
     private func types(_ reading: inout Reading) throws(ConstraintError) {
-        guard let value = reading.members["type"] else { return }
+        guard let value = reading.members[.type] else { return }
         var names: [[UInt8]] = []
-        if case .string(let name) = value { names = [name] } else { names = try reading.strings("type", value) }
+        if case .string(let name) = value { names = [name] } else { names = try reading.strings(.type, value) }
         var types: TypeSet = []
         for name in names {
             switch String(decoding: name, as: UTF8.self) {
@@ -308,17 +332,17 @@ struct SchemaCompiler {
             case "array": types.insert(.array)
             case "object": types.insert(.object)
             case "any" where index.draft == .draft4: types = .all
-            case let other: throw reading.fail("type", "\"\(other)\" is not a type")
+            case let other: throw reading.fail(.type, "\"\(other)\" is not a type")
             }
         }
         reading.node.types = types
     }
 
     private mutating func enumerations(_ reading: inout Reading) throws(ConstraintError) {
-        for keyword in ["enum", "const"] {
+        for keyword in [Keyword.enum, .const] {
             guard let value = reading.members[keyword] else { continue }
             var values = [value]
-            if keyword == "enum" {
+            if keyword == .enum {
                 guard case .array(let items) = value else { throw reading.expected("an array", keyword, value) }
                 values = items
             } else if index.draft == .draft4 {
@@ -348,7 +372,7 @@ struct SchemaCompiler {
         }
         if !strings.isEmpty {
             list.strings = plan.atoms.count
-            plan.atoms.append(.members(StringSet(strings)))
+            plan.atoms.append(.text(.members(StringSet(strings))))
         }
         node.enumeration = list
         return composed
@@ -383,34 +407,37 @@ struct SchemaCompiler {
 
     private mutating func pattern(_ source: String) throws(RegexError) -> Int {
         if let known = patterns[source] { return known }
-        let term = try RegexParser.search(source, in: plan.terms)
-        plan.atoms.append(.pattern(term))
+        return add(.text(.pattern(try RegexParser.search(source, in: plan.terms))), source)
+    }
+
+    private mutating func add(_ atom: SchemaAtom, _ source: String) -> Int {
+        plan.atoms.append(atom)
         patterns[source] = plan.atoms.count - 1
         return plan.atoms.count - 1
     }
 
     private mutating func strings(_ reading: inout Reading) throws(ConstraintError) {
-        if let count = try reading.count("minLength") { reading.node.strings.minimum = count }
-        if let count = try reading.count("maxLength") { reading.node.strings.maximum = count }
-        if let value = reading.members["pattern"] {
-            guard case .string(let bytes) = value else { throw reading.expected("a string", "pattern", value) }
+        if let count = try reading.count(.minLength) { reading.node.strings.minimum = count }
+        if let count = try reading.count(.maxLength) { reading.node.strings.maximum = count }
+        if let value = reading.members[.pattern] {
+            guard case .string(let bytes) = value else { throw reading.expected("a string", .pattern, value) }
             let atom = try checked(
-                String(decoding: bytes, as: UTF8.self), at: reading.place.pointer.appending("pattern"))
+                String(decoding: bytes, as: UTF8.self), at: reading.place.pointer.appending(.pattern))
             reading.node.strings.atoms.append(atom)
         }
-        guard let value = reading.members["format"], !formatsAnnotate else { return }
-        guard case .string(let bytes) = value else { throw reading.expected("a string", "format", value) }
+        guard let value = reading.members[.format], !formatsAnnotate else { return }
+        guard case .string(let bytes) = value else { throw reading.expected("a string", .format, value) }
         let name = String(decoding: bytes, as: UTF8.self)
         switch Formats.rule(name) {
         case .pattern(let source, let maximum)?:
-            reading.node.strings.atoms.append(try checked(source, at: reading.place.pointer.appending("format")))
+            reading.node.strings.atoms.append(patterns[source] ?? add(.format(source), source))
             if let maximum { reading.node.strings.maximum = min(reading.node.strings.maximum, maximum) }
         case .integers(let low, let high)?:
             reading.node.numbers.lower.append(.init(value: low, isExclusive: false))
             reading.node.numbers.upper.append(.init(value: high, isExclusive: false))
         case .annotation?: break
         // An annotation, as the specification has it.
-        case nil: note(reading.fail("format", "the format \"\(name.prefix(64))\" is not known"))
+        case nil: note(reading.fail(.format, "the format \"\(name.prefix(64))\" is not known"))
         }
     }
 
@@ -423,9 +450,9 @@ struct SchemaCompiler {
     }
 
     private func numbers(_ reading: inout Reading) throws(ConstraintError) {
-        for (keyword, exclusive, isLower) in [
-            ("minimum", "exclusiveMinimum", true), ("maximum", "exclusiveMaximum", false),
-        ] {
+        for isLower in [true, false] {
+            let keyword: Keyword = isLower ? .minimum : .maximum
+            let exclusive: Keyword = isLower ? .exclusiveMinimum : .exclusiveMaximum
             var bounds: [SchemaNode.Bound] = []
             // In draft 4 a flag makes the other bound exclusive; generators write it into schemas of other drafts too.
             if case .bool(let flag)? = reading.members[exclusive] {
@@ -436,10 +463,10 @@ struct SchemaCompiler {
             }
             if isLower { reading.node.numbers.lower += bounds } else { reading.node.numbers.upper += bounds }
         }
-        if let step = try reading.number("multipleOf") {
-            guard !step.isNegative, !step.isZero else { throw reading.fail("multipleOf", "expected more than 0") }
+        if let step = try reading.number(.multipleOf) {
+            guard !step.isNegative, !step.isZero else { throw reading.fail(.multipleOf, "expected more than 0") }
             guard step.mantissa < 1_000_000_000_000_000_000 else {
-                throw reading.fail("multipleOf", "more than 18 digits are not supported")
+                throw reading.fail(.multipleOf, "more than 18 digits are not supported")
             }
             reading.node.numbers.multiples.append(step)
         }
@@ -447,90 +474,82 @@ struct SchemaCompiler {
 
     private mutating func objects(_ reading: inout Reading) throws(ConstraintError) {
         var rules = SchemaNode.Objects()
-        func members(_ keyword: String) throws(ConstraintError) -> SchemaJSON.Members? {
+        func members(_ keyword: Keyword) throws(ConstraintError) -> SchemaJSON.Members? {
             guard let value = reading.members[keyword] else { return nil }
             guard case .object(let members) = value else { throw reading.expected("an object", keyword, value) }
             return members
         }
-        for (key, _) in try members("properties")?.list ?? [] {
-            rules.properties.append((key, try child(reading, "properties", at: key)))
+        for (key, _, value) in try members(.properties)?.list ?? [] {
+            rules.properties.append((key, try child(reading, .properties, value, at: .key(key))))
         }
-        for (key, _) in try members("patternProperties")?.list ?? [] {
-            let pointer = reading.place.pointer.appending("patternProperties").appending(key)
+        for (key, _, value) in try members(.patternProperties)?.list ?? [] {
+            let pointer = reading.place.pointer.appending(.patternProperties).appending(key)
             let atom = try checked(String(decoding: key, as: UTF8.self), at: pointer)
-            rules.patterns.append((atom, try child(reading, "patternProperties", at: key)))
+            rules.patterns.append((atom, try child(reading, .patternProperties, value, at: .key(key))))
         }
-        if reading.members["additionalProperties"] != nil {
-            rules.additional = try child(reading, "additionalProperties")
-        }
-        if reading.members["propertyNames"] != nil, index.draft != .draft4 {
-            rules.names = try child(reading, "propertyNames")
-        }
-        if let value = reading.members["required"] { rules.required = try reading.strings("required", value) }
-        if let count = try reading.count("minProperties") { rules.minimum = count }
-        if let count = try reading.count("maxProperties") { rules.maximum = count }
-        for keyword in ["dependentRequired", "dependencies", "dependentSchemas"] {
-            if keyword != "dependencies", index.draft != .draft2020 { continue }
-            for (key, value) in try members(keyword)?.list ?? [] {
-                if case .array = value, keyword != "dependentSchemas" {
+        rules.additional = try childIfPresent(reading, .additionalProperties)
+        if index.draft != .draft4 { rules.names = try childIfPresent(reading, .propertyNames) }
+        if let value = reading.members[.required] { rules.required = try reading.strings(.required, value) }
+        if let count = try reading.count(.minProperties) { rules.minimum = count }
+        if let count = try reading.count(.maxProperties) { rules.maximum = count }
+        for keyword in [Keyword.dependentRequired, .dependencies, .dependentSchemas] {
+            if keyword != .dependencies, index.draft != .draft2020 { continue }
+            for (key, _, value) in try members(keyword)?.list ?? [] {
+                if case .array = value, keyword != .dependentSchemas {
                     rules.dependentRequired.append((key, try reading.strings(keyword, value)))
-                } else if case .string(let name) = value, keyword == "dependencies", index.draft == .draft4 {
+                } else if case .string(let name) = value, keyword == .dependencies, index.draft == .draft4 {
                     rules.dependentRequired.append((key, [name]))
-                } else if keyword == "dependentRequired" {
+                } else if keyword == .dependentRequired {
                     throw reading.expected("an array of strings", keyword, value)
                 } else {
-                    reading.node.applicators.append(.dependent(name: key, try child(reading, keyword, at: key)))
+                    reading.node.applicators.append(
+                        .dependent(name: key, try child(reading, keyword, value, at: .key(key))))
                 }
             }
         }
-        if reading.members["unevaluatedProperties"] != nil, index.draft == .draft2020 {
-            rules.unevaluated = try child(reading, "unevaluatedProperties")
-        }
+        if index.draft == .draft2020 { rules.unevaluated = try childIfPresent(reading, .unevaluatedProperties) }
         reading.node.objects = rules
     }
 
     private mutating func arrays(_ reading: inout Reading) throws(ConstraintError) {
         var rules = SchemaNode.Arrays()
-        var rest = "items"
-        if let prefix = try children(reading, "prefixItems"), index.draft == .draft2020 {
+        var rest = Keyword.items
+        if let prefix = try children(reading, .prefixItems), index.draft == .draft2020 {
             rules.prefix = prefix
-        } else if case .array? = reading.members["items"] {
-            rules.prefix = try children(reading, "items") ?? []
-            rest = "additionalItems"
+        } else if case .array? = reading.members[.items] {
+            rules.prefix = try children(reading, .items) ?? []
+            rest = .additionalItems
         }
-        if reading.members[rest] != nil { rules.items = try child(reading, rest) }
-        if reading.members["contains"] != nil, index.draft != .draft4 {
-            rules.contains = try child(reading, "contains")
+        rules.items = try childIfPresent(reading, rest)
+        if index.draft != .draft4, let contained = try childIfPresent(reading, .contains) {
+            rules.contains = contained
             rules.containsEvaluates = index.draft == .draft2020
             if index.draft == .draft2020 {
-                rules.minimumContained = try reading.count("minContains") ?? 1
-                rules.maximumContained = try reading.count("maxContains") ?? .max
+                rules.minimumContained = try reading.count(.minContains) ?? 1
+                rules.maximumContained = try reading.count(.maxContains) ?? .max
             }
         }
-        rules.isUnique = try reading.flag("uniqueItems")
-        if let count = try reading.count("minItems") { rules.minimum = count }
-        if let count = try reading.count("maxItems") { rules.maximum = count }
-        if reading.members["unevaluatedItems"] != nil, index.draft == .draft2020 {
-            rules.unevaluated = try child(reading, "unevaluatedItems")
-        }
+        rules.isUnique = try reading.flag(.uniqueItems)
+        if let count = try reading.count(.minItems) { rules.minimum = count }
+        if let count = try reading.count(.maxItems) { rules.maximum = count }
+        if index.draft == .draft2020 { rules.unevaluated = try childIfPresent(reading, .unevaluatedItems) }
         reading.node.arrays = rules
     }
 
     private mutating func applicators(_ reading: inout Reading) throws(ConstraintError) {
-        for keyword in ["allOf", "anyOf", "oneOf"] {
+        for keyword in [Keyword.allOf, .anyOf, .oneOf] {
             guard let list = try children(reading, keyword) else { continue }
             guard !list.isEmpty else { throw reading.fail(keyword, "at least one schema is expected") }
             switch keyword {
-            case "allOf": reading.node.applicators.append(.all(list))
-            case "anyOf": reading.node.applicators.append(.any(list))
+            case .allOf: reading.node.applicators.append(.all(list))
+            case .anyOf: reading.node.applicators.append(.any(list))
             default: reading.node.applicators.append(.one(list))
             }
         }
-        if reading.members["not"] != nil { reading.node.applicators.append(.not(try child(reading, "not"))) }
-        if reading.members["if"] != nil, index.draft != .draft4 {
-            let then = reading.members["then"] != nil ? try child(reading, "then") : nil
-            let otherwise = reading.members["else"] != nil ? try child(reading, "else") : nil
-            let condition = try child(reading, "if")
+        if let negated = try childIfPresent(reading, .not) { reading.node.applicators.append(.not(negated)) }
+        if index.draft != .draft4, let condition = try childIfPresent(reading, .if) {
+            let then = try childIfPresent(reading, .then)
+            let otherwise = try childIfPresent(reading, .else)
             reading.node.applicators.append(.conditional(if: condition, then: then, else: otherwise))
         }
     }
@@ -538,9 +557,9 @@ struct SchemaCompiler {
 
 extension ConstraintError {
     /// The keyword of the schema at `pointer` that the error is about.
-    fileprivate func keyword(in pointer: Pointer) -> String? {
+    fileprivate func keyword(in pointer: Pointer) -> Keyword? {
         let start = pointer.text + "/"
-        return path.hasPrefix(start) ? String(path.dropFirst(start.count).prefix { $0 != "/" }) : nil
+        return path.hasPrefix(start) ? Keyword(Array(path.dropFirst(start.count).prefix { $0 != "/" }.utf8)) : nil
     }
 }
 

@@ -24,9 +24,22 @@ struct Pointer: Hashable, Sendable {
 
     private init(_ last: Step?) { self.last = last }
 
-    func appending(_ key: String) -> Pointer { appending(Array(key.utf8)) }
+    /// Where a schema is in the value of a keyword.
+    enum Place {
+        case itself
+        case key([UInt8])
+        case index(Int)
+    }
+
+    func appending(_ keyword: Keyword) -> Pointer { appending(Array(keyword.rawValue.utf8)) }
     func appending(_ key: [UInt8]) -> Pointer { Pointer(Step(last, key)) }
-    func appending(_ index: Int) -> Pointer { appending(String(index)) }
+    func appending(_ place: Place) -> Pointer {
+        switch place {
+        case .itself: self
+        case .key(let key): appending(key)
+        case .index(let index): appending(Array(String(index).utf8))
+        }
+    }
 
     var isEmpty: Bool { last == nil }
     /// The pointer without its last key, and that key.
@@ -73,18 +86,18 @@ struct SchemaIndex {
     let document: SchemaJSON
     let draft: Draft
 
-    init(_ document: SchemaJSON, _ draft: Draft) {
+    init(_ document: SchemaJSON, _ draft: Draft, _ survey: SchemaSurvey) {
         self.document = document
         self.draft = draft
         resources[""] = Pointer()
-        walk(document, Pointer(), base: "")
+        if survey.hasIdentifiers { walk(document, Pointer(), base: "") }
     }
 
     private mutating func walk(_ schema: SchemaJSON, _ pointer: Pointer, base outer: String) {
         var base = outer
         defer { if outer != rootBase || base != rootBase { bases[pointer] = base } }
         guard case .object(let members) = schema else { return }
-        let hidesSiblings = draft.hidesSiblingsOfReferences && members["$ref"] != nil
+        let hidesSiblings = draft.hidesSiblingsOfReferences && members[.ref] != nil
         if case .string(let bytes)? = members[draft.identifier], !hidesSiblings {
             let id = String(decoding: bytes, as: UTF8.self)
             let parts = URIReference(id)
@@ -102,36 +115,21 @@ struct SchemaIndex {
         }
         if pointer.isEmpty { rootBase = base }
         if draft.hasAnchors {
-            if case .string(let name)? = members["$anchor"] {
+            if case .string(let name)? = members[.anchor] {
                 anchors[base, default: [:]][String(decoding: name, as: UTF8.self)] = pointer
             }
-            if case .string(let bytes)? = members["$dynamicAnchor"] {
+            if case .string(let bytes)? = members[.dynamicAnchor] {
                 let name = String(decoding: bytes, as: UTF8.self)
                 anchors[base, default: [:]][name] = pointer
                 dynamicAnchors[base, default: [:]][name] = pointer
             }
         }
-        for (child, at) in Self.children(of: members, pointer) { walk(child, at, base: base) }
-    }
-
-    /// The direct subschemas of a schema.
-    private static func children(of members: SchemaJSON.Members, _ pointer: Pointer) -> [(SchemaJSON, Pointer)] {
-        var result: [(SchemaJSON, Pointer)] = []
-        for (key, value) in members.list {
-            let name = String(decoding: key, as: UTF8.self)
-            switch value {
-            case .object(let inner) where Keywords.mapsOfSchemas.contains(name):
-                for entry in inner.list { result.append((entry.value, pointer.appending(key).appending(entry.key))) }
-            case .array(let items) where Keywords.listsOfSchemas.contains(name):
-                for (index, item) in items.enumerated() {
-                    result.append((item, pointer.appending(key).appending(index)))
-                }
-            case .object where Keywords.schemas.contains(name), .bool where Keywords.schemas.contains(name):
-                result.append((value, pointer.appending(key)))
-            default: break
+        for member in members.list {
+            guard let keyword = member.keyword else { continue }
+            SchemaJSON.forEachSchema(of: keyword, member.value) { child, place in
+                walk(child, pointer.appending(keyword).appending(place), base: base)
             }
         }
-        return result
     }
 
     /// The URI of the resource that contains a place, even if no keyword makes the place a schema.
@@ -231,7 +229,7 @@ struct SchemaIndex {
 enum Draft: Sendable {
     case draft4, draft7, draft2020
 
-    var identifier: String { self == .draft4 ? "id" : "$id" }
+    var identifier: Keyword { self == .draft4 ? .idOfDraft4 : .id }
     /// Whether keywords beside `$ref` are ignored.
     var hidesSiblingsOfReferences: Bool { self != .draft2020 }
     var hasPlainAnchorsInID: Bool { self != .draft2020 }
@@ -239,13 +237,13 @@ enum Draft: Sendable {
 
     /// The draft from `$schema`, else inferred from the keywords in use.
     /// - Returns: `nil` for an unknown dialect.
-    init?(_ document: SchemaJSON) {
+    init?(_ document: SchemaJSON, _ survey: SchemaSurvey) {
         guard case .object(let members) = document else {
             self = .draft2020
             return
         }
-        guard case .string(let bytes)? = members["$schema"] else {
-            self.init(guessedFrom: document)
+        guard case .string(let bytes)? = members[.schema] else {
+            self.init(guessedFrom: survey)
             return
         }
         var uri = String(decoding: bytes, as: UTF8.self)
@@ -255,65 +253,16 @@ enum Draft: Sendable {
         case "json-schema.org/draft-03/schema", "json-schema.org/draft-04/schema": self = .draft4
         case "json-schema.org/draft-06/schema", "json-schema.org/draft-07/schema": self = .draft7
         case "json-schema.org/draft/2019-09/schema", "json-schema.org/draft/2020-12/schema": self = .draft2020
-        case "json-schema.org/schema", "": self.init(guessedFrom: document)
+        case "json-schema.org/schema", "": self.init(guessedFrom: survey)
         default: return nil
         }
     }
 
     /// The draft whose keywords the document uses.
-    init(guessedFrom document: SchemaJSON) {
-        var (isOld, isNew, is4, isSince6) = (false, false, false, false)
-        if case .object(let members) = document, case .string? = members["id"] { is4 = true }
-        var pending = [document]
-        while let value = pending.popLast() {
-            guard case .object(let members) = value else { continue }
-            for (key, value) in members.list {
-                let name = String(decoding: key, as: UTF8.self)
-                if Keywords.since2019.contains(name) { isNew = true }
-                if Keywords.until2019.contains(name) { isOld = true }
-                if Keywords.since6.contains(name) { isSince6 = true }
-                if Keywords.flagsIn4.contains(name), case .bool = value { is4 = true }
-                switch value {
-                case .object(let inner):
-                    pending += Keywords.mapsOfSchemas.contains(name) ? inner.list.map(\.value) : []
-                    if Keywords.schemas.contains(name) { pending.append(value) }
-                case .array(let items) where Keywords.listsOfSchemas.contains(name):
-                    if name == "items" { isOld = true }
-                    pending += items
-                default: break
-                }
-            }
-        }
-        self = isNew ? .draft2020 : is4 && !isSince6 ? .draft4 : isOld ? .draft7 : .draft2020
-    }
-}
-
-enum Keywords {
-    static let mapsOfSchemas: Set<String> = [
-        "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies",
-    ]
-    static let listsOfSchemas: Set<String> = ["allOf", "anyOf", "oneOf", "items", "prefixItems"]
-    static let schemas: Set<String> = [
-        "not", "if", "then", "else", "items", "additionalItems", "contains", "additionalProperties", "propertyNames",
-        "unevaluatedItems", "unevaluatedProperties", "contentSchema",
-    ]
-    static let since2019: Set<String> = [
-        "$defs", "$anchor", "$dynamicRef", "$dynamicAnchor", "prefixItems", "dependentSchemas", "dependentRequired",
-        "unevaluatedItems", "unevaluatedProperties", "minContains", "maxContains",
-    ]
-    static let until2019: Set<String> = ["definitions", "dependencies", "additionalItems"]
-    static let since6: Set<String> = ["$id", "const", "contains", "propertyNames", "if"]
-    static let flagsIn4: Set<String> = ["exclusiveMinimum", "exclusiveMaximum"]
-
-    /// The keywords to drop if one cannot be enforced: it, and those that would allow less without it.
-    static func droppedWith(_ keyword: String) -> Set<String> {
-        let evaluations: Set<String> = [keyword, "unevaluatedProperties", "unevaluatedItems"]
-        return switch keyword {
-        case "properties", "patternProperties": evaluations.union(["additionalProperties"])
-        case "prefixItems", "items": evaluations.union(["items", "additionalItems"])
-        case "minContains": evaluations.union(["contains"])
-        case "if", "then", "else": evaluations.union(["if"])
-        default: evaluations
-        }
+    init(guessedFrom survey: SchemaSurvey) {
+        let is4 = survey.hasFormsOf4 && !survey.hasKeywordsSince6
+        self =
+            survey.hasKeywordsSince2019
+            ? .draft2020 : is4 ? .draft4 : survey.hasKeywordsUntil2019 ? .draft7 : .draft2020
     }
 }

@@ -8,7 +8,9 @@ enum SchemaJSON: Sendable {
     case object(Members)
 
     struct Members: Sendable {
-        private(set) var list: [(key: [UInt8], value: SchemaJSON)] = []
+        typealias Member = (key: [UInt8], keyword: Keyword?, value: SchemaJSON)
+
+        private(set) var list: [Member] = []
         /// Empty while there are few keys, which are compared faster than hashed.
         private var index: [[UInt8]: Int] = [:]
         private static let fewKeys = 16
@@ -18,19 +20,34 @@ enum SchemaJSON: Sendable {
         subscript(_ key: String) -> SchemaJSON? {
             guard index.isEmpty else { return self[Array(key.utf8)] }
             let (bytes, count) = (key.utf8, key.utf8.count)
-            return list.first { $0.key.count == count && $0.key.elementsEqual(bytes) }?.value
+            return place { $0.key.count == count && $0.key.elementsEqual(bytes) }.map { list[$0].value }
+        }
+        subscript(_ keyword: Keyword) -> SchemaJSON? {
+            guard index.isEmpty else { return self[Array(keyword.rawValue.utf8)] }
+            return place { $0.keyword == keyword }.map { list[$0].value }
         }
         subscript(_ key: [UInt8]) -> SchemaJSON? { place(of: key).map { list[$0].value } }
 
         private func place(of key: [UInt8]) -> Int? {
-            index.isEmpty ? list.firstIndex { $0.key == key } : index[key]
+            index.isEmpty ? place { $0.key == key } : index[key]
+        }
+
+        /// The first member for which `isWanted` is true. Unlike `firstIndex`, it does not retain each on the way.
+        @inline(__always)
+        private func place(where isWanted: (borrowing Member) -> Bool) -> Int? {
+            list.withUnsafeBufferPointer { list in
+                for place in list.indices where isWanted(list[place]) { return place }
+                return nil
+            }
         }
         var isEmpty: Bool { list.isEmpty }
         var count: Int { list.count }
 
-        func without(_ keys: Set<String>) -> Members {
+        func without(_ keywords: Set<Keyword>) -> Members {
             var rest = Members()
-            for (key, value) in list where !keys.contains(String(decoding: key, as: UTF8.self)) { rest.set(key, value) }
+            for member in list where member.keyword.map({ !keywords.contains($0) }) ?? true {
+                rest.set(member.key, member.value)
+            }
             return rest
         }
 
@@ -40,7 +57,7 @@ enum SchemaJSON: Sendable {
                 list[place].value = value
                 return
             }
-            list.append((key, value))
+            list.append((key, Keyword(key), value))
             if list.count == Self.fewKeys {
                 for (place, member) in list.enumerated() { index[member.key] = place }
             } else if list.count > Self.fewKeys {
@@ -181,7 +198,17 @@ struct JSONReader {
 
     private mutating func string() throws(Failure) -> [UInt8] {
         index += 1
-        var text: [UInt8] = []
+        // Most are plain ASCII.
+        var end = index
+        while end < bytes.endIndex, (0x20..<0x80).contains(bytes[end]), bytes[end] != UInt8(ascii: "\\") {
+            if bytes[end] == UInt8(ascii: "\"") {
+                defer { index = end + 1 }
+                return Array(bytes[index..<end])
+            }
+            end += 1
+        }
+        var text = Array(bytes[index..<end])
+        index = end
         var utf8: UInt8 = 0
         while let byte = next {
             index += 1

@@ -116,16 +116,23 @@ struct SchemaNode: Sendable {
     }
 }
 
-/// A language of strings that schemas refer to.
+/// A language of strings.
 enum StringAtom: Sendable {
     case pattern(RegexTerms.ID)
     case members(StringSet)
 }
 
+/// A language of strings in a compiled schema.
+enum SchemaAtom: Sendable {
+    case text(StringAtom)
+    /// A pattern of `Formats`. It is read when a text needs it: that takes longer than to compile a tool's schema without it.
+    case format(String)
+}
+
 /// A schema document, compiled.
 struct SchemaPlan: Sendable {
     var nodes: [SchemaNode] = []
-    var atoms: [StringAtom] = []
+    var atoms: [SchemaAtom] = []
     var terms: RegexTerms
     var root: SchemaNode.ID = 0
     /// Keywords that are not enforced, with path and reason; at most `maximumNotes`.
@@ -136,7 +143,7 @@ struct SchemaPlan: Sendable {
     /// Allows every value, every object if the document asks for one.
     static func anything(likeRootOf document: SchemaJSON, unenforced: [String]) -> SchemaPlan {
         var root = SchemaNode()
-        if case .object(let members) = document, case .string(let type)? = members["type"],
+        if case .object(let members) = document, case .string(let type)? = members[.type],
             type.elementsEqual("object".utf8)
         {
             root.types = .object
