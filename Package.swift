@@ -248,7 +248,7 @@ if Context.environment["LOCALLLM_FUZZ"] != nil {
         "RequestParser": ["HTTP"], "ResponseParser": ["HTTP"], "Events": ["HTTP", "Wire"], "JSON": ["JSON"],
         "Template": ["Template"],
         "Constraint": ["Constraint"], "GGUF": ["LocalLLM"], "Image": ["LocalLLM"],
-        "Generation": ["LocalLLM", "TestSupport"],
+        "Generation": ["LocalLLM", "TestSupport"], "Config": ["CommandLineParsing", "Shim"],
         "WholePath": ["AppGateway", "HTTP", "LocalLLM", "Shim", "TestSupport"],
     ]
     package.targets += harnesses.map { name, dependencies in

@@ -127,6 +127,10 @@ BOMBS = {
         "d30": {"type": "null"}}}),
     "exponential conjunctions": schema({"type": "object", "allOf": [
         {"anyOf": [{"required": [f"a{i}"]}, {"required": [f"b{i}"]}]} for i in range(30)]}),
+    "conjunctions in conjunctions, unevaluated": schema({"$ref": "#/$defs/d0", "$defs": {
+        **{f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2, "properties": {f"n{i}": {"type": "integer"}},
+                     "unevaluatedProperties": False} for i in range(40)},
+        "d40": {"type": "object", "properties": {"a": {"type": "integer"}}}}}),
     "multiples of many numbers": schema({"type": "integer", "allOf": [{"multipleOf": p} for p in (7, 11, 13, 17, 19, 23, 29, 31, 37, 41)]}),
     "large range": schema({"type": "number", "minimum": 1e-300, "maximum": 1e300, "multipleOf": 1e-300}),
     "long string": schema({"type": "string", "minLength": 100_000}),
@@ -138,6 +142,11 @@ BOMBS = {
         "type": "string", "pattern": r"^(?=.*a.{20})(?=.*b.{20})(?=.*c.{20})[a-z ]*$"}}, "required": ["a"]}),
     "many tools": {"tools": [{"type": "function", "function": {"name": f"f{i}", "parameters": integers(20)}} for i in range(500)],
                    "tool_choice": "required"},
+    "20,000 patterns of names": schema({"type": "object", "minProperties": 3, "patternProperties": {
+        f"^n{i}[a-z]*$": {"type": "integer"} for i in range(20_000)}}),
+    "enumeration of 48,000 integers": schema({"enum": list(range(1_000_000, 1_048_000))}),
+    "4 MB key over 45,000 schemas": schema({"type": "object", "properties": {"k" * 4_000_000: {
+        "type": "object", "properties": {f"n{i}": {"type": "integer"} for i in range(45_000)}}}}),
     "7 MB of values": schema({"enum": [f"{i} " + "v" * 30 for i in range(200_000)]}),
     "5 MB of patterns": schema({"type": "object", "properties": {
         f"n{i}": {"type": "string", "pattern": f"^[a-c]{{1,9}}x{i}.*y$"} for i in range(80_000)}}),

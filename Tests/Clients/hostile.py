@@ -15,6 +15,8 @@ import os
 import random
 import time
 
+from constraint_bombs import BOMBS
+
 KEYED, KEYLESS = "127.0.0.2", "127.0.0.3"
 # How long one of them waits for an answer, or holds a connection.
 PATIENCE = 20
@@ -122,6 +124,10 @@ class Hostile:
                 "type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}, "required": ["a"],
                 "additionalProperties": False}}})
 
+    async def bomb(self):
+        """One of the constraints of constraint_bombs.py."""
+        await self.chat("Go on.", stream=True, **self.random.choice(list(BOMBS.values())))
+
     async def embeddings(self):
         body = {"model": self.model, "input": ["word " * 200] * 500}
         await self.all(self.ask("/v1/embeddings", body) for _ in range(6))
@@ -156,7 +162,7 @@ class Hostile:
         await self.all(asyncio.wait_for(self.chat("word " * 1000, stream=True), self.random.random()) for _ in range(20))
 
     KINDS = [half_heads, half_bodies, bad_signatures, bad_keys, rubbish, stop_strings, template, control_tokens, tools, schema,
-             embeddings, echoes, many_choices, long_prompts, tokens, nested, never_reads, leaves]
+             bomb, embeddings, echoes, many_choices, long_prompts, tokens, nested, never_reads, leaves]
 
 
 async def main():
