@@ -15,7 +15,8 @@ extension Dialect {
         var probe = Probe(template: template, variables: variables)
         if probe.render(probe.message(content: Probe.content)) == nil {
             // Old templates have other names for `tools`.
-            probe = Probe(template: template, variables: TemplateObject(variables.entries + Self.oldVariables.entries))
+            let old = Self.oldVariables(tools: probe.tools, date: "Jan 01 2026")
+            probe = Probe(template: template, variables: TemplateObject(variables.entries + old.entries))
         }
         history.argumentsAsText = Self.wantsText(&probe)
         history.showsTools = probe.render(nil, generation: true)?.contains(Probe.name1) ?? false
@@ -40,7 +41,10 @@ extension Dialect {
         }
     }
 
-    private static let oldVariables: TemplateObject = ["functions": .string("[]"), "datetime": .string("2026-01-01")]
+    /// What templates from before `tools` and `strftime_now` read instead: `functions`, as JSON text, and `datetime`.
+    package static func oldVariables(tools: TemplateValue?, date: String) -> TemplateObject {
+        ["functions": .string(tools?.json ?? "[]"), "datetime": .string(date)]
+    }
 
     /// Whether the template prints arguments correctly only if they are text.
     private static func wantsText(_ probe: inout Probe) -> Bool {

@@ -39,12 +39,14 @@ struct Probe {
         var variables = variables
         variables["messages"] = .array(messages)
         variables["add_generation_prompt"] = .bool(generation)
-        variables["tools"] = .array([tool(Self.name1), tool(Self.name2)])
+        variables["tools"] = tools
         variables["bos_token"] = variables["bos_token"] ?? .string("")
         variables["eos_token"] = variables["eos_token"] ?? .string("")
         for (key, value) in extra.entries { variables[key] = value }
         return try? template.render(variables, limits: Self.limits)
     }
+
+    var tools: TemplateValue { .array([tool(Self.name1), tool(Self.name2)]) }
 
     private func tool(_ name: String) -> TemplateValue {
         let property: TemplateValue = .object(["type": .string("string"), "description": .string("")])

@@ -48,6 +48,39 @@ extension TemplateValue {
     }
 }
 
+extension TemplateValue {
+    /// The value as JSON text, with Python's separators `, ` and `: `. What JSON does not have is null.
+    public var json: String {
+        var text = ""
+        write(to: &text)
+        return text
+    }
+
+    private func write(to text: inout String) {
+        switch self {
+        case .array(let values):
+            text += "["
+            for (index, value) in values.enumerated() {
+                if index > 0 { text += ", " }
+                value.write(to: &text)
+            }
+            text += "]"
+        case .object(let object):
+            text += "{"
+            for (index, member) in object.entries.enumerated() {
+                if index > 0 { text += ", " }
+                text += JSON.string(member.key).text
+                text += ": "
+                member.value.write(to: &text)
+            }
+            text += "}"
+        // As Python writes it: `1.0` stays so.
+        case .double(let value) where value.isFinite: text += "\(value)"
+        default: text += JSON(self).text
+        }
+    }
+}
+
 extension JSON {
     /// A value without a type of JSON becomes null.
     public init(_ value: TemplateValue) {

@@ -127,4 +127,20 @@ import Testing
         let new = try store.constraint(.regex("a+"), tokenizer, markers: [1])
         #expect(new.vocabulary !== other.vocabulary)
     }
+
+    @Test func `a full store drops what was used the longest time ago, many at once`() throws {
+        let directory = try TemporaryDirectory()
+        let tokenizer = try LocalModel.tokenizer(of: TinyModel().write(in: directory))
+        let store = ConstraintStore(own: [])
+        func constraint(_ number: Int) throws -> Constraint {
+            try store.constraint(.choice(["\(number)"]), tokenizer, markers: [])
+        }
+        let made = try (0..<ConstraintStore.capacity).map(constraint)
+        #expect(try constraint(0) === made[0])
+        let last = try constraint(ConstraintStore.capacity)
+        #expect(try constraint(0) === made[0] && constraint(ConstraintStore.capacity) === last)
+        #expect(try constraint(ConstraintStore.capacity / 2) === made[ConstraintStore.capacity / 2])
+        #expect(try constraint(1) !== made[1] && constraint(200) !== made[200])
+        #expect(store.bytes <= ConstraintStore.maximumBytes)
+    }
 }

@@ -7,14 +7,7 @@ import Tokenizer
 
 /// The routes over the model in models/: what no scripted engine can show.
 @Suite(.timeLimit(.minutes(5))) struct BundledModelTests {
-    private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
-        .appending(path: "../../models").standardized
-
-    private func bundled() async throws -> Services {
-        let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path)
-        let file = Self.folder.appending(path: try #require(names.first { $0.hasSuffix(".gguf") }))
-        return router(try await LocalModel.load(from: file))
-    }
+    private func bundled() async throws -> Services { router(try await bundledModel()) }
 
     /// The strings of a JSON object in a text, which the model may write with spaces or without.
     private func object(_ text: Any?) -> [String: String]? {
@@ -40,9 +33,7 @@ import Tokenizer
     }
 
     @Test func `the forced beginning of a call ends where the model's own tokens may differ`() async throws {
-        let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path)
-        let file = Self.folder.appending(path: try #require(names.first { $0.hasSuffix(".gguf") }))
-        let model = try await LocalModel.load(from: file)
+        let model = try await bundledModel()
         let tokenizer = try model.tokenizer
         func tokens(_ text: String) -> [Int32] { tokenizer.encode(text, addSpecial: false, parseSpecial: true) }
         let whole = "<tool_call>\n{\"name\": \"get_weather\", \"arguments\":"

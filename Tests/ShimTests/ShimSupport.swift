@@ -2,6 +2,7 @@ import Foundation
 import HTTP
 @testable import LocalLLM
 import TestSupport
+import Testing
 
 @testable import Shim
 
@@ -24,6 +25,14 @@ func router(
             }, estimate: { _ in .small }))
     if let model { models.only?.finishLoading(.success(model)) }
     return Services(models: models, pingInterval: pingInterval, requestTimeout: requestTimeout)
+}
+
+/// The model in models/.
+func bundledModel() async throws -> LocalModel {
+    let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../models").standardized
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+    return try await LocalModel.load(
+        from: folder.appending(path: try #require(names.first { $0.hasSuffix(".gguf") })))
 }
 
 extension MemoryEstimate {

@@ -75,8 +75,10 @@ struct TextFormat: Sendable {
         variables["messages"] = .array(messages.map { .object($0.fields(history)) })
         variables["add_generation_prompt"] = .bool(ending == .answer)
         for (key, text) in tokenTexts.entries { variables[key] = text }
+        // Llama 3's templates take another day for today without it.
+        variables["date_string"] = variables["date_string"] ?? .string(Self.today("%d %b %Y"))
         do {
-            let text = try (other ?? template.get()).render(variables)
+            let text = try rendered(try other ?? template.get(), variables)
             return ending == .continuation ? try cutting(text, after: messages.last?.content ?? "") : text
         } catch let error as LocalModelError {
             throw error
@@ -85,6 +87,25 @@ struct TextFormat: Sendable {
         } catch {
             throw .templateFailed("\(error)")
         }
+    }
+
+    /// Renders the template; if it fails, once more with the variables of old templates.
+    private func rendered(_ template: ChatTemplate, _ variables: TemplateObject) throws(TemplateError) -> String {
+        let first = Result { () throws(TemplateError) in try template.render(variables) }
+        guard case .failure(let error) = first, error.kind == .runtime else { return try first.get() }
+        var more = variables
+        let old = Dialect.oldVariables(tools: variables["tools"], date: Self.today("%b %d %Y"))
+        for (key, value) in old.entries where more[key] == nil { more[key] = value }
+        if let text = try? template.render(more) { return text }
+        throw error
+    }
+
+    /// The date in English, in the local time zone.
+    private static func today(_ format: String) -> String {
+        var (now, parts, text) = (time(nil), tm(), [CChar](repeating: 0, count: 64))
+        localtime_r(&now, &parts)
+        let count = strftime(&text, text.count, format, &parts)
+        return String(decoding: text.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
     /// The text up to the end of the last message, so that the model continues it. Whitespace that the template trims

@@ -15,6 +15,8 @@ final class ConstraintStore: Sendable {
         var compiled: [Key: Entry] = [:]
         /// Number of uses so far.
         var clock = 0
+        /// Bytes of `compiled` when they were counted last, and of what has been added since.
+        var counted = 0
 
         struct WeakVocabulary { weak var vocabulary: TokenVocabulary? }
 
@@ -40,7 +42,7 @@ final class ConstraintStore: Sendable {
     /// Maximum bytes of their states and masks together.
     static let maximumBytes = 128 << 20
     /// Uses after which the memory is counted again, since constraints grow while they are used.
-    static let countInterval = 32
+    static let countInterval = 64
 
     private let contents = Mutex(Contents())
     private let own: Set<Int32>
@@ -107,29 +109,35 @@ extension ConstraintStore.Contents {
     /// - Parameter vocabulary: That of the key's markers. It may have been evicted and made anew.
     fileprivate mutating func use(_ key: Key, _ vocabulary: TokenVocabulary) -> Constraint? {
         clock += 1
+        if clock.isMultiple(of: ConstraintStore.countInterval) { counted = bytes }
         guard let place = compiled.index(forKey: key), compiled.values[place].constraint.vocabulary === vocabulary
         else { return nil }
         compiled.values[place].used = clock
         let constraint = compiled.values[place].constraint
-        if clock.isMultiple(of: ConstraintStore.countInterval) { shrink() }
+        shrink()
         return constraint
     }
 
     fileprivate mutating func add(_ constraint: Constraint, _ key: Key) {
-        compiled[key] = Entry(constraint: constraint, sourceBytes: 24 * key.source.length, used: clock)
+        let entry = Entry(constraint: constraint, sourceBytes: 24 * key.source.length, used: clock)
+        compiled[key] = entry
+        counted += entry.bytes
         shrink()
     }
 
     fileprivate var bytes: Int { compiled.values.reduce(0) { $0 + $1.bytes } }
 
-    /// Evicts the least recently used constraints until the rest fits `maximumBytes` and `capacity`.
+    /// If the constraints exceed `maximumBytes` or `capacity`, evicts the least recently used ones until an eighth is
+    /// free, so that the next additions need not order them again.
     private mutating func shrink() {
-        var total = bytes
-        guard total > ConstraintStore.maximumBytes || compiled.count > ConstraintStore.capacity else { return }
+        guard counted > ConstraintStore.maximumBytes || compiled.count > ConstraintStore.capacity else { return }
+        counted = bytes
+        guard counted > ConstraintStore.maximumBytes || compiled.count > ConstraintStore.capacity else { return }
+        let (most, count) = (ConstraintStore.maximumBytes / 8 * 7, ConstraintStore.capacity / 8 * 7)
         for (key, entry) in compiled.sorted(by: { $0.value.used < $1.value.used }) {
-            guard total > ConstraintStore.maximumBytes || compiled.count > ConstraintStore.capacity else { return }
+            guard counted > most || compiled.count > count else { return }
             compiled[key] = nil
-            total -= entry.bytes
+            counted -= entry.bytes
         }
     }
 }

@@ -1,6 +1,4 @@
 package import Dialects
-import Foundation
-import JSON
 package import Template
 
 extension LocalModel {
@@ -77,20 +75,6 @@ extension TemplateValue {
         case .object(let object):
             .object(TemplateObject(object.entries.map { (key: change($0.key), value: $0.value.mapStrings(change)) }))
         case .undefined, .none, .bool, .int, .double: self
-        }
-    }
-
-    /// The value as JSON text, with spaces.
-    package var json: String {
-        switch self {
-        case .undefined, .none: "null"
-        case .bool(let value): "\(value)"
-        case .int(let value): "\(value)"
-        case .double(let value): value.isFinite ? "\(value)" : "null"
-        case .string(let text): JSON.string(text).text
-        case .array(let values): "[\(values.map(\.json).joined(separator: ", "))]"
-        case .object(let object):
-            "{\(object.entries.map { "\(TemplateValue.string($0.key).json): \($0.value.json)" }.joined(separator: ", "))}"
         }
     }
 }
