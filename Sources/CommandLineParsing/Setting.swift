@@ -53,7 +53,7 @@ extension Setting<LocalModel.Configuration> {
         Option(
             "--cache-type", value: "NAME", default: "f16",
             help:
-                "KV cache format: \(KVCacheFormat.names); q8_0 takes half of the memory, q4 a quarter; both are less exact"
+                "KV cache format: \(KVCacheFormat.names); q8_0 takes half of the memory, q4 a quarter; both are less exact, q4 by far: not for Qwen 2 and 2.5 (docs/results.md)"
         ),
         .name(KVCacheFormat.allCases.map(\.rawValue), get: { $0.cacheFormat.rawValue }) { name, configuration in
             guard let format = KVCacheFormat(rawValue: name) else { return false }
