@@ -31,7 +31,7 @@ struct ApplyTemplateTests {
         case .one: body["tools"] = [tool]
         }
         for (key, value) in more { body[key] = value }
-        let json = try JSONSerialization.data(withJSONObject: body)
+        let json = try JSONSerialization.data(withJSONObject: body, options: .sortedKeys)
         let answer = await router(try await bundledModel()).answer(
             "POST", "/apply-template", String(decoding: json, as: UTF8.self))
         #expect(answer.status == 200, "\(template): \(answer.text)")
