@@ -104,8 +104,8 @@ extension SamplingField {
             "shares cached prefixes only with requests of the same salt and client"),
     ]
 
-    private static func unserved(_ api: API, _ name: String, _ idle: JSON..., but meaning: String = "") -> Self {
-        Self((name, api), kind: .unserved(idle: idle), meaning)
+    private static func unserved(_ api: API, _ name: String, _ idle: JSON..., but condition: String = "") -> Self {
+        Self((name, api), kind: .unserved(idle: idle), condition)
     }
 
     private static let unserved: [SamplingField] = [

@@ -70,7 +70,10 @@ package struct SamplingFields: Decodable, Sendable {
         for (name, value) in values {
             if let field = SamplingField.named(name) { try field.kind.check(value, of: name) }
         }
-        if let name = refused.first(where: { !served.contains($0) }) { throw .unsupported(name) }
+        if let name = refused.first(where: { !served.contains($0) }) {
+            let condition = SamplingField.named(name)?.meaning ?? ""
+            throw .unsupported(name, condition.isEmpty ? "it is" : "\(condition) it is")
+        }
     }
 
     /// Checks a range that is narrower in one API.

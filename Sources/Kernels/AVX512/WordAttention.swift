@@ -140,37 +140,39 @@ private func softmax(_ work: WordAttention, _ row: Int) -> (old: __m512, new: __
 /// 2^x for x below 127, with a relative error of 3e-6; about 0 below -125. NaN propagates.
 @inline(__always)
 private func powerOfTwo(_ x: __m512) -> __m512 {
-    // The sum is rounded to an integer, which is in its low bits.
-    let rounding = _mm512_set1_ps(0x1.8p23)
-    let x = _mm512_max_ps(_mm512_set1_ps(-125), x)
-    let sum = _mm512_add_ps(x, rounding)
-    let r = _mm512_sub_ps(x, _mm512_sub_ps(sum, rounding))
-    // The polynomial of least relative error for -1/2...1/2.
-    var p = _mm512_set1_ps(0.009_570_102)
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.055_917_863))
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.240_247_44))
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.693_121_8))
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.999_999_3))
-    let exponent = _mm512_slli_epi32(_mm512_castps_si512(sum), 23)
-    return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(p), exponent))
+    powerOfTwo(x, plus: 0) { r in
+        var p = _mm512_set1_ps(0.009_570_102)
+        p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.055_917_863))
+        p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.240_247_44))
+        p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.693_121_8))
+        return _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.999_999_3))
+    }
 }
 
-/// `WordPage.largestWeight` · 2^x for x up to 0, with a relative error of 7.5e-5; about 0 below -138. NaN
-/// propagates.
+/// `WordPage.largestWeight` · 2^x for x up to 0, with a relative error of 7.5e-5; about 0 below -138. NaN propagates.
 @inline(__always)
 private func weightOf(_ x: __m512) -> __m512 {
-    // As in `powerOfTwo`; 2^13 is part of the integer.
-    let rounding = _mm512_set1_ps(0x1.8p23 + 13)
-    let x = _mm512_max_ps(_mm512_set1_ps(-138), x)
+    // 8191 is 2^13 times 8191/8192, which is in the coefficients.
+    powerOfTwo(x, plus: 13) { r in
+        var p = _mm512_set1_ps(0.055_164_933)
+        p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.242_581_5))
+        p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.693_176_39))
+        return _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.999_805_99))
+    }
+}
+
+/// 2^(x + `exponent`), about 0 where that is below 2^-125.
+///
+/// - Parameter polynomial: Of least relative error to 2^r, for r in -1/2...1/2.
+@inline(__always)
+private func powerOfTwo(_ x: __m512, plus exponent: Float, _ polynomial: (__m512) -> __m512) -> __m512 {
+    // The sum is rounded to an integer, which is in its low bits.
+    let rounding = _mm512_set1_ps(0x1.8p23 + exponent)
+    let x = _mm512_max_ps(_mm512_set1_ps(-125 - exponent), x)
     let sum = _mm512_add_ps(x, rounding)
     let r = _mm512_sub_ps(x, _mm512_sub_ps(sum, rounding))
-    // The polynomial of least relative error for -1/2...1/2, times 8191/8192.
-    var p = _mm512_set1_ps(0.055_164_933)
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.242_581_5))
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.693_176_39))
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.999_805_99))
-    let exponent = _mm512_slli_epi32(_mm512_castps_si512(sum), 23)
-    return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(p), exponent))
+    let bits = _mm512_slli_epi32(_mm512_castps_si512(sum), 23)
+    return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(polynomial(r)), bits))
 }
 
 @inline(__always)

@@ -76,7 +76,7 @@ struct TextFormat: Sendable {
         variables["add_generation_prompt"] = .bool(ending == .answer)
         for (key, text) in tokenTexts.entries { variables[key] = text }
         // Llama 3's templates take another day for today without it.
-        variables["date_string"] = variables["date_string"] ?? .string(Self.today("%d %b %Y"))
+        variables["date_string"] = variables["date_string"] ?? Date().text("%d %b %Y").map { .string($0) }
         do {
             let text = try rendered(try other ?? template.get(), variables)
             return ending == .continuation ? try cutting(text, after: messages.last?.content ?? "") : text
@@ -94,18 +94,10 @@ struct TextFormat: Sendable {
         let first = Result { () throws(TemplateError) in try template.render(variables) }
         guard case .failure(let error) = first, error.kind == .runtime else { return try first.get() }
         var more = variables
-        let old = Dialect.oldVariables(tools: variables["tools"], date: Self.today("%b %d %Y"))
+        let old = Dialect.oldVariables(tools: variables["tools"], date: Date().text("%b %d %Y") ?? "")
         for (key, value) in old.entries where more[key] == nil { more[key] = value }
         if let text = try? template.render(more) { return text }
         throw error
-    }
-
-    /// The date in English, in the local time zone.
-    private static func today(_ format: String) -> String {
-        var (now, parts, text) = (time(nil), tm(), [CChar](repeating: 0, count: 64))
-        localtime_r(&now, &parts)
-        let count = strftime(&text, text.count, format, &parts)
-        return String(decoding: text.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
     /// The text up to the end of the last message, so that the model continues it. Whitespace that the template trims
