@@ -151,7 +151,7 @@ extension JSONMachine {
                 state.isUnsure = true
             } else if work.isStopped {
                 return nil
-            } else if let value = try? JSONReader.read(text[Int(frame.itemStart)..<end]) {
+            } else if let value = try? SchemaJSON(parsing: text[Int(frame.itemStart)..<end]) {
                 item = self.item(value.canonical)
             }
         } else {

@@ -1,3 +1,5 @@
+import JSON
+
 /// Compiles a JSON Schema to a `SchemaPlan`. Keywords of drafts 4 to 2020-12 are compiled or rejected with their path.
 struct SchemaCompiler {
     private(set) var plan: SchemaPlan
@@ -32,7 +34,7 @@ struct SchemaCompiler {
     ) throws(ConstraintError) -> SchemaPlan {
         let document: SchemaJSON
         do {
-            document = try JSONReader.read(text)
+            document = try SchemaJSON(parsing: text)
         } catch {
             throw ConstraintError(.schema, "#", "not JSON: \(error.message) at byte \(error.offset)")
         }

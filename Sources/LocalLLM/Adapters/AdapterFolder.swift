@@ -1,4 +1,5 @@
 import Constraint
+import JSON
 import Foundation
 import KernelFormats
 
@@ -9,7 +10,7 @@ import KernelFormats
 /// alphas. Here B is multiplied by that factor, and the file has no alpha.
 struct AdapterFolder {
     private let path: String
-    private let config: JSONDocument
+    private let config: JSON
     private let base: AdaptableModel
     private let family: FolderFamily
     private let weights: SafetensorsFile
@@ -113,11 +114,10 @@ struct AdapterFolder {
     }
 
     /// The value of the first pattern in a table that matches a module.
-    private func value(_ key: String, of module: String) throws(ModelFileError) -> JSONDocument? {
-        for (name, value) in config[key]?.members ?? [] {
-            let pattern = String(decoding: name, as: UTF8.self)
+    private func value(_ key: String, of module: String) throws(ModelFileError) -> JSON? {
+        for (name, value) in config[key]?.object?.members ?? [] {
             do {
-                if try patterns.match(pattern, module) { return value }
+                if try patterns.match(name, module) { return value }
             } catch {
                 throw ModelFileError(
                     .unsupported, "'\(key)' has a pattern that cannot be used: \(error)",

@@ -1,4 +1,4 @@
-import Constraint
+import JSON
 
 /// The text part of `config.json`: values in `text_config` take precedence over those beside it.
 ///
@@ -6,7 +6,7 @@ import Constraint
 /// value has the default of the model's own configuration class.
 struct FolderConfig {
     let path: String
-    private let layers: [JSONDocument]
+    private let layers: [JSON]
     private let defaults: [String: Double]
 
     /// - Parameter defaults: Default numbers by name; true and false are 1 and 0.
@@ -17,30 +17,30 @@ struct FolderConfig {
     }
 
     /// An object nested in a configuration, or another file.
-    init(path: String, _ json: JSONDocument) {
+    init(path: String, _ json: JSON) {
         self.path = path
         layers = [json]
         defaults = [:]
     }
 
-    subscript(key: String) -> JSONDocument? { layers.lazy.compactMap { $0[key] }.first }
+    subscript(key: String) -> JSON? { layers.lazy.compactMap { $0[key] }.first }
 
     /// A property that is an object.
     func object(_ key: String) -> FolderConfig? {
-        guard let json = self[key], json.isObject else { return nil }
+        guard let json = self[key], json.object != nil else { return nil }
         return FolderConfig(path: path, json)
     }
 
     /// The object whose name is the layer's number, with or without leading zeros.
     func object(ofLayer index: Int) -> FolderConfig? {
-        let members = layers.lazy.compactMap(\.members).joined()
-        let found = members.first { Int(String(decoding: $0.key, as: UTF8.self)) == index }
-        return found.flatMap { $0.value.isObject ? FolderConfig(path: path, $0.value) : nil }
+        let members = layers.lazy.compactMap(\.object?.members).joined()
+        let found = members.first { Int($0.name) == index }
+        return found.flatMap { $0.value.object != nil ? FolderConfig(path: path, $0.value) : nil }
     }
 
     /// Whether there is a property of this name. Other than for the getters, `null` counts as one.
     func declares(_ key: String) -> Bool {
-        layers.contains { $0.members?.contains { $0.key == Array(key.utf8) } == true }
+        layers.contains { $0.object?[key] != nil }
     }
 
     /// The value of the first name that has one.
@@ -113,7 +113,7 @@ struct FolderConfig {
     }
 
     private func list<T>(
-        _ key: String, _ expected: String, _ get: (JSONDocument) -> T?
+        _ key: String, _ expected: String, _ get: (JSON) -> T?
     ) throws(ModelFileError) -> [T]? {
         guard let json = self[key] else { return nil }
         let values = json.array?.map(get)
@@ -127,7 +127,7 @@ struct FolderConfig {
     }
 
     /// A value for messages.
-    func summary(_ value: JSONDocument) -> String {
+    func summary(_ value: JSON) -> String {
         value.bool.map { "\($0)" } ?? value.int.map { "\($0)" } ?? value.double.map { "\($0)" }
             ?? value.string.map { "'\($0)'" } ?? value.kind
     }

@@ -1,4 +1,4 @@
-import Constraint
+import JSON
 
 /// Keys of `config.json` and `tokenizer_config.json` that are not read elsewhere. `Tests/Reference/folder_keys.py` lists
 /// what becomes of all keys of transformers' classes.
@@ -38,7 +38,7 @@ extension FolderConversion {
     }
 
     /// Refuses settings of the tokenizer that contradict `tokenizer.json`. transformers obeys the settings.
-    func refuseContradictions(_ settings: JSONDocument?, _ tokenizer: JSONDocument)
+    func refuseContradictions(_ settings: JSON?, _ tokenizer: JSON)
         throws(ModelFileError)
     {
         let path = folder.path + "/tokenizer_config.json"
@@ -75,7 +75,7 @@ extension FolderConversion {
 
     /// Writes the chat templates. As in transformers, files come before the tokenizer's settings, which hold a text or a
     /// list by name.
-    mutating func writeTemplates(_ settings: JSONDocument?) throws(ModelFileError) {
+    mutating func writeTemplates(_ settings: JSON?) throws(ModelFileError) {
         var templates: [String: String] = [:]
         templates["default"] = try folder.json("chat_template.json")?["chat_template"]?.string
         if let text = settings?["chat_template"]?.string { templates["default"] = text }

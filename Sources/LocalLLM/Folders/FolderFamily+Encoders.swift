@@ -1,4 +1,4 @@
-import Constraint
+import JSON
 
 /// BERT, RoBERTa and Nomic Embed: encoders for embeddings, and rerankers.
 extension FolderFamily {
@@ -121,7 +121,7 @@ extension FolderConversion {
 
     /// Writes the names of a classifier's outputs.
     mutating func writeLabels() {
-        let labels = config["id2label"]?.members?.compactMap { $1.string } ?? []
+        let labels = config["id2label"]?.object?.members.compactMap { $1.string } ?? []
         // The configuration class adds two labels to models without any.
         if !labels.isEmpty, labels != ["LABEL_0", "LABEL_1"] {
             set("classifier.output_labels", .strings(labels))
@@ -136,7 +136,8 @@ extension FolderConversion {
 
     /// Writes the pooling that `sentence-transformers` declares.
     mutating func writePooling() throws(ModelFileError) {
-        guard let bytes = try folder.contents("modules.json"), let modules = try? JSONDocument(bytes).array,
+        guard let bytes = try folder.contents("modules.json"),
+            let modules = try? JSON(parsing: bytes, .modelFiles).array,
             let module = modules.first(where: { $0["type"]?.string?.hasSuffix("Pooling") == true }),
             let name = module["path"]?.string, !name.isEmpty, !name.contains("/"), name != ".."
         else { return }

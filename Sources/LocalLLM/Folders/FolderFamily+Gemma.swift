@@ -1,4 +1,4 @@
-import Constraint
+import JSON
 
 /// Gemma 3 and 4.
 extension FolderFamily {

@@ -1,4 +1,4 @@
-import Constraint
+import JSON
 
 /// Llama and models with its design: Mistral, Mixtral, Ministral 3, SmolLM 3, Granite.
 extension FolderFamily {

@@ -1,4 +1,4 @@
-import Constraint
+import JSON
 
 import Foundation
 

@@ -1,4 +1,4 @@
-import Constraint
+import JSON
 import Foundation
 
 /// Qwen 3 as a reranker: the last token's state is scored.

@@ -1,4 +1,4 @@
-import Constraint
+import JSON
 
 /// How folders of a family are converted to GGUF, with llama.cpp's names.
 struct FolderFamily: Sendable {
@@ -29,7 +29,7 @@ struct FolderFamily: Sendable {
     }
 
     /// Reads a folder whose `config.json` is this one.
-    static func make(_ config: JSONDocument, path: String) throws(ModelFileError) -> Make {
+    static func make(_ config: JSON, path: String) throws(ModelFileError) -> Make {
         guard let names = config["architectures"]?.array?.compactMap(\.string), let name = names.first else {
             throw ModelFileError(
                 .missingMetadata, "'architectures' is missing. It must name the model's class.", path: path)

@@ -1,4 +1,4 @@
-import Constraint
+import JSON
 
 /// `generation_config.json`: how the model's authors sample from it.
 ///

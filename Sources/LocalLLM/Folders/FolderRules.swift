@@ -1,17 +1,18 @@
 import Constraint
+import JSON
 import Foundation
 import Tokenizer
 
 /// The parts of a `tokenizer.json` beside its vocabulary, each of which is obeyed or refused by name.
 struct FolderRules {
-    private let json: JSONDocument
+    private let json: JSON
     private let path: String
     private(set) var rules = PublishedRules()
     /// SentencePiece's compiled table of character replacements.
     private(set) var characterMap: [UInt8] = []
 
     /// - Parameter tokens: The tokens by ID.
-    init(_ json: JSONDocument, _ kind: FolderTokenizer.Kind, tokens: [[UInt8]], path: String) throws(ModelFileError) {
+    init(_ json: JSON, _ kind: FolderTokenizer.Kind, tokens: [[UInt8]], path: String) throws(ModelFileError) {
         (self.json, self.path) = (json, path)
         try readModel(kind, tokens)
         if let normalizer = json["normalizer"] { try readNormalizer(normalizer) }
@@ -59,7 +60,7 @@ struct FolderRules {
 
     // MARK: Normalizer
 
-    private mutating func readNormalizer(_ step: JSONDocument) throws(ModelFileError) {
+    private mutating func readNormalizer(_ step: JSON) throws(ModelFileError) {
         let steps: [NormalizationStep]
         switch step["type"]?.string {
         case "Sequence":
@@ -90,7 +91,7 @@ struct FolderRules {
         rules.normalizer += steps
     }
 
-    private func replacement(_ step: JSONDocument) throws(ModelFileError) -> NormalizationStep {
+    private func replacement(_ step: JSON) throws(ModelFileError) -> NormalizationStep {
         let content = step["content"]?.string ?? ""
         if let text = step["pattern"]?["String"]?.string { return .replace(text, with: content) }
         let pattern = step["pattern"]?["Regex"]?.string ?? ""
@@ -100,7 +101,7 @@ struct FolderRules {
         return .replaceSpaces(with: content)
     }
 
-    private static func bert(_ step: JSONDocument) -> [NormalizationStep] {
+    private static func bert(_ step: JSON) -> [NormalizationStep] {
         let lowercases = step["lowercase"]?.bool ?? true
         return (step["clean_text"]?.bool ?? true ? [.clean] : [])
             + (step["handle_chinese_chars"]?.bool ?? true ? [.isolateIdeographs] : [])
@@ -111,9 +112,9 @@ struct FolderRules {
     // MARK: Pre-tokenizer and decoder
 
     /// The steps of a part, without the sequences that hold them.
-    private func steps(_ part: String, _ list: String) -> [JSONDocument] {
-        var found: [JSONDocument] = []
-        func collect(_ step: JSONDocument, _ depth: Int) {
+    private func steps(_ part: String, _ list: String) -> [JSON] {
+        var found: [JSON] = []
+        func collect(_ step: JSON, _ depth: Int) {
             guard step["type"]?.string == "Sequence", depth < 8 else { return found.append(step) }
             for inner in step[list]?.array ?? [] { collect(inner, depth + 1) }
         }
@@ -121,10 +122,10 @@ struct FolderRules {
         return found
     }
 
-    private var cuts: [JSONDocument] { steps("pre_tokenizer", "pretokenizers") }
-    private var decoders: [JSONDocument] { steps("decoder", "decoders") }
+    private var cuts: [JSON] { steps("pre_tokenizer", "pretokenizers") }
+    private var decoders: [JSON] { steps("decoder", "decoders") }
 
-    private func names(_ steps: [JSONDocument]) -> String {
+    private func names(_ steps: [JSON]) -> String {
         steps.isEmpty ? "null" : steps.map { "'\($0["type"]?.string ?? "?")'" }.joined(separator: " and ")
     }
 
@@ -168,7 +169,7 @@ struct FolderRules {
         throw unsupported("decoder", "\(names(decoders)) of BPE with byte tokens")
     }
 
-    private mutating func readMetaspace(_ step: JSONDocument) throws(ModelFileError) {
+    private mutating func readMetaspace(_ step: JSON) throws(ModelFileError) {
         guard step["replacement"]?.string ?? "\u{2581}" == "\u{2581}" else {
             throw unsupported("pre_tokenizer", "'Metaspace' with another symbol than '\u{2581}'")
         }
@@ -182,7 +183,7 @@ struct FolderRules {
         }
     }
 
-    private static func scheme(_ step: JSONDocument) -> String {
+    private static func scheme(_ step: JSON) -> String {
         step["prepend_scheme"]?.string ?? (step["add_prefix_space"]?.bool == false ? "never" : "always")
     }
 
@@ -231,7 +232,8 @@ struct FolderRules {
                 guard let text, text <= 1, single.count - text <= 2 else {
                     throw unsupported("post_processor", "a template of \(single.count) parts")
                 }
-                for (_, token) in step["special_tokens"]?.members ?? [] where token["ids"]?.array?.count ?? 1 != 1 {
+                for (_, token) in step["special_tokens"]?.object?.members ?? []
+                where token["ids"]?.array?.count ?? 1 != 1 {
                     throw unsupported("post_processor", "a special token of several IDs")
                 }
             case let type: throw unsupported("post_processor", "'\(type ?? "?")'")

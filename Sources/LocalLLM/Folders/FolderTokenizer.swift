@@ -1,4 +1,5 @@
 import Constraint
+import JSON
 import Foundation
 import Tokenizer
 
@@ -43,7 +44,7 @@ struct FolderTokenizer {
         let rule: AddedTokenRule
 
         /// - Parameter entry: Its entry in a file; `nil`: the file gives only text and ID.
-        init(id: Int, text: [UInt8], isSpecial: Bool, _ entry: JSONDocument? = nil) {
+        init(id: Int, text: [UInt8], isSpecial: Bool, _ entry: JSON? = nil) {
             let spelled = String(decoding: text, as: UTF8.self)
             let controls = isSpecial || FolderTokenizer.looksSpecial(spelled)
             self.id = id
@@ -74,7 +75,7 @@ struct FolderTokenizer {
     let characterMap: [UInt8]
     private var rankByToken: [[UInt8]: Int] = [:]
 
-    init(_ json: JSONDocument, _ settings: JSONDocument?, path: String) throws(ModelFileError) {
+    init(_ json: JSON, _ settings: JSON?, path: String) throws(ModelFileError) {
         func failure(_ reason: ModelFileError.Reason, _ message: String) -> ModelFileError {
             ModelFileError(reason, message, path: path)
         }
@@ -147,8 +148,8 @@ struct FolderTokenizer {
     }
 
     /// The tokens with their IDs, which are their places if the vocabulary is a list of pairs.
-    private static func vocabulary(_ model: JSONDocument) -> [(text: [UInt8], id: Int?)]? {
-        if let members = model["vocab"]?.members { return members.map { ($0, $1.int) } }
+    private static func vocabulary(_ model: JSON) -> [(text: [UInt8], id: Int?)]? {
+        if let members = model["vocab"]?.object?.members { return members.map { (Array($0.utf8), $1.int) } }
         guard let pairs = model["vocab"]?.array else { return nil }
         var vocabulary: [(text: [UInt8], id: Int?)] = []
         for (id, pair) in pairs.enumerated() {
@@ -188,8 +189,8 @@ struct FolderTokenizer {
             || text.hasPrefix("<｜") && text.hasSuffix("｜>") || text.hasPrefix("<unused") && text.hasSuffix(">")
     }
 
-    private static func addsSpace(_ json: JSONDocument) -> Bool? {
-        func steps(_ part: String, _ list: String) -> [JSONDocument] {
+    private static func addsSpace(_ json: JSON) -> Bool? {
+        func steps(_ part: String, _ list: String) -> [JSON] {
             guard let step = json[part] else { return [] }
             return step[list]?.array ?? [step]
         }
@@ -200,7 +201,7 @@ struct FolderTokenizer {
     }
 
     /// The pre-tokenizer, identified by its regular expressions.
-    private static func pre(_ json: JSONDocument) -> Pre {
+    private static func pre(_ json: JSON) -> Pre {
         guard let root = json["pre_tokenizer"] else { return .unknown("nothing") }
         var rules: [String] = []
         for step in root["pretokenizers"]?.array ?? [root] {
@@ -250,7 +251,7 @@ struct FolderTokenizer {
 
 extension FolderTokenizer.Unigram {
     /// - Parameter count: Number of tokens; those that are not in the model's list have the score 0.
-    fileprivate init(_ json: JSONDocument, _ model: JSONDocument, _ settings: JSONDocument?, count: Int) {
+    fileprivate init(_ json: JSON, _ model: JSON, _ settings: JSON?, count: Int) {
         scores = Array(repeating: 0, count: count)
         for (id, pair) in (model["vocab"]?.array ?? []).enumerated() where id < count {
             scores[id] = pair.array?.last?.double ?? 0

@@ -1,4 +1,4 @@
-import Constraint
+import JSON
 import Tokenizer
 
 /// Properties of a family's vocabularies that their files do not declare.
@@ -38,7 +38,7 @@ extension FolderConversion {
         try writeTemplates(settings)
     }
 
-    private mutating func write(_ tokenizer: FolderTokenizer, _ json: JSONDocument) throws(ModelFileError) {
+    private mutating func write(_ tokenizer: FolderTokenizer, _ json: JSON) throws(ModelFileError) {
         let settings = try folder.json("tokenizer_config.json")
         let special = FolderSpecialTokens(
             tokenizer: json, tokens: tokenizer.tokens, settings, try folder.json("special_tokens_map.json"),
@@ -118,10 +118,10 @@ extension FolderConversion {
     /// The added tokens of a folder without `tokenizer.json`: in `tokenizer_config.json`, or `added_tokens.json` of older
     /// libraries.
     private func addedTokens(
-        _ settings: JSONDocument?, after pieces: Int
+        _ settings: JSON?, after pieces: Int
     ) throws(ModelFileError) -> [FolderTokenizer.Added] {
-        let older = try folder.json("added_tokens.json")?.members ?? []
-        let newer = settings?["added_tokens_decoder"]?.members ?? []
+        let older = try folder.json("added_tokens.json")?.object?.members ?? []
+        let newer = settings?["added_tokens_decoder"]?.object?.members ?? []
         let limit = pieces + older.count + newer.count + 1000
         var added: [Int: FolderTokenizer.Added] = [:]
         func add(_ id: Int?, _ text: [UInt8]?, isSpecial: Bool, in file: String) throws(ModelFileError) {
@@ -132,11 +132,11 @@ extension FolderConversion {
             }
             added[id] = FolderTokenizer.Added(id: id, text: text, isSpecial: isSpecial)
         }
-        for (text, id) in older { try add(id.int, text, isSpecial: false, in: "added_tokens.json") }
+        for (text, id) in older { try add(id.int, Array(text.utf8), isSpecial: false, in: "added_tokens.json") }
         for (id, token) in newer {
             try add(
-                Int(String(decoding: id, as: UTF8.self)), token["content"]?.utf8,
-                isSpecial: token["special"]?.bool == true, in: "tokenizer_config.json")
+                Int(id), token["content"]?.utf8, isSpecial: token["special"]?.bool == true,
+                in: "tokenizer_config.json")
         }
         return added.values.sorted { $0.id < $1.id }
     }
@@ -212,7 +212,7 @@ struct FolderSpecialTokens {
     ///   - tokens: The tokens by ID.
     ///   - map: `special_tokens_map.json`, where older libraries name the tokens.
     init(
-        tokenizer: JSONDocument? = nil, tokens: [[UInt8]], _ settings: JSONDocument?, _ map: JSONDocument?,
+        tokenizer: JSON? = nil, tokens: [[UInt8]], _ settings: JSON?, _ map: JSON?,
         config: FolderConfig
     ) {
         var texts: [String: String] = [:]
@@ -254,7 +254,7 @@ struct FolderSpecialTokens {
         }
     }
 
-    private mutating func readNormalizer(_ normalizer: JSONDocument?) {
+    private mutating func readNormalizer(_ normalizer: JSON?) {
         switch normalizer?["type"]?.string {
         case "Lowercase": lowercase = true
         case "StripAccents": stripsAccents = true
@@ -266,7 +266,7 @@ struct FolderSpecialTokens {
         }
     }
 
-    private mutating func readPostProcessor(_ step: JSONDocument, _ texts: inout [String: String]) {
+    private mutating func readPostProcessor(_ step: JSON, _ texts: inout [String: String]) {
         switch step["type"]?.string {
         case "ByteLevel": for role in ["bos", "eos"] where adds[role] == nil { adds[role] = false }
         case "RobertaProcessing", "BertProcessing":
@@ -276,7 +276,7 @@ struct FolderSpecialTokens {
             }
         case "TemplateProcessing":
             let single = step["single"]?.array ?? []
-            func special(_ entry: JSONDocument?) -> String? { entry?["SpecialToken"]?["id"]?.string }
+            func special(_ entry: JSON?) -> String? { entry?["SpecialToken"]?["id"]?.string }
             for role in ["bos", "eos"] { adds[role] = false }
             guard single.count > 1 else { return }
             if let first = special(single.first) {

@@ -1,4 +1,5 @@
 import Constraint
+import JSON
 import Foundation
 import TestSupport
 import Testing

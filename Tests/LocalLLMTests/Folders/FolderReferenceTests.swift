@@ -1,4 +1,4 @@
-import Constraint
+import JSON
 import Foundation
 import TestSupport
 import Testing
@@ -11,16 +11,16 @@ import Tokenizer
 @Suite struct FolderReferenceTests {
     private struct Cases {
         let texts: [[UInt8]]
-        let models: [(key: [UInt8], value: JSONDocument)]
-        let cases: [JSONDocument]
+        let models: [(name: String, value: JSON)]
+        let cases: [JSON]
     }
 
     private static let file = Result {
         let url = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appending(path: "Reference/tokenizer_cases.json")
-        let json = try JSONDocument(Array(try Data(contentsOf: url)))
+        let json = try JSON(parsing: Array(try Data(contentsOf: url)), .modelFiles)
         return Cases(
-            texts: (json["texts"]?.array ?? []).compactMap(\.utf8), models: json["models"]?.members ?? [],
+            texts: (json["texts"]?.array ?? []).compactMap(\.utf8), models: json["models"]?.object?.members ?? [],
             cases: json["cases"]?.array ?? [])
     }
 
@@ -28,10 +28,10 @@ import Tokenizer
 
     init() throws { directory = try TemporaryDirectory() }
 
-    private func folder(_ entry: JSONDocument) throws -> URL {
+    private func folder(_ entry: JSON) throws -> URL {
         var json = entry["tokenizer"]?.string ?? ""
         for (key, model) in try Self.file.get().models {
-            json = json.replacing("\"@\(String(decoding: key, as: UTF8.self))\"", with: model.string ?? "")
+            json = json.replacing("\"@\(key)\"", with: model.string ?? "")
         }
         return try SafetensorsBuilder([.init("model.norm.weight", shape: [8], Array(repeating: 1, count: 8))]).write(
             config: """

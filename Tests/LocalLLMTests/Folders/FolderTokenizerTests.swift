@@ -1,11 +1,11 @@
-import Constraint
+import JSON
 import Testing
 
 @testable import LocalLLM
 
 @Suite struct FolderTokenizerTests {
     private func tokenizer(_ json: String) throws -> FolderTokenizer {
-        try FolderTokenizer(JSONDocument(Array(json.utf8)), nil, path: "tokenizer.json")
+        try FolderTokenizer(JSON(parsing: Array(json.utf8), .modelFiles), nil, path: "tokenizer.json")
     }
 
     @Test func `Unigram keeps the scores, the kinds and the table of replacements`() throws {

@@ -1,4 +1,4 @@
-import Constraint
+import JSON
 
 /// A mapped safetensors file: a JSON header with names, types and ranges, followed by the data.
 ///
@@ -47,23 +47,20 @@ struct SafetensorsFile {
                 "The header has \(objects) objects and \(values) values; at most \(Self.maximumTensors) and "
                     + "\(Self.maximumValues) are read.", at: 8)
         }
-        let json: JSONDocument
+        let json: JSON
         do {
-            json = try JSONDocument(Array(header))
+            json = try JSON(parsing: Array(header), .modelFiles)
         } catch {
             throw failure(.malformed, "The header is not JSON: \(error.message).", at: 8 + error.offset)
         }
-        guard let members = json.members else {
+        guard let members = json.object?.members else {
             throw failure(.malformed, "The header must be a JSON object, but is \(json.kind).", at: 8)
         }
         var tensors: [SafetensorsTensor] = []
         var metadata: [String: String] = [:]
-        for (key, value) in members {
-            let name = String(decoding: key, as: UTF8.self)
+        for (name, value) in members {
             if name == "__metadata__" {
-                for (key, value) in value.members ?? [] {
-                    metadata[String(decoding: key, as: UTF8.self)] = value.string
-                }
+                for (key, value) in value.object?.members ?? [] { metadata[key] = value.string }
             } else {
                 tensors.append(try SafetensorsTensor(name, value, in: file, dataStart: reader.offset))
             }
@@ -115,7 +112,7 @@ struct SafetensorsTensor: Sendable {
 
     var count: Int { shape.reduce(1, *) }
 
-    fileprivate init(_ name: String, _ json: JSONDocument, in file: MappedFile, dataStart: Int) throws(ModelFileError) {
+    fileprivate init(_ name: String, _ json: JSON, in file: MappedFile, dataStart: Int) throws(ModelFileError) {
         func failure(_ reason: ModelFileError.Reason, _ message: String) -> ModelFileError {
             ModelFileError(reason, "Tensor '\(name)': \(message).", path: file.path)
         }

@@ -1,4 +1,4 @@
-import Constraint
+import JSON
 import Foundation
 
 /// A model folder as Hugging Face's libraries save it: `config.json`, weights in one or more safetensors files, and the
@@ -8,7 +8,7 @@ struct SafetensorsFolder {
     static let maximumJSON = 256 << 20
 
     let path: String
-    let config: JSONDocument
+    let config: JSON
     /// All tensors by name.
     let tensors: [String: SafetensorsTensor]
     /// The files with weights.
@@ -59,7 +59,7 @@ struct SafetensorsFolder {
     }
 
     /// A JSON file in the folder; `nil` if it does not exist.
-    func json(_ name: String) throws(ModelFileError) -> JSONDocument? { try Self.json(name, in: path) }
+    func json(_ name: String) throws(ModelFileError) -> JSON? { try Self.json(name, in: path) }
 
     /// The files with chat templates: `chat_template.jinja`, and others by name in `additional_chat_templates`.
     func templateFiles() -> [(name: String, file: String)] {
@@ -83,14 +83,14 @@ struct SafetensorsFolder {
         return Array(file.bytes)
     }
 
-    static func json(_ name: String, in folder: String) throws(ModelFileError) -> JSONDocument? {
+    static func json(_ name: String, in folder: String) throws(ModelFileError) -> JSON? {
         guard let bytes = try contents(name, in: folder) else { return nil }
         do {
-            let json = try JSONDocument(bytes)
-            if json.isObject { return json }
+            let json = try JSON(parsing: bytes, .modelFiles)
+            if json.object != nil { return json }
             throw ModelFileError(
                 .malformed, "The file must hold a JSON object, but holds \(json.kind).", path: folder + "/" + name)
-        } catch let failure as JSONDocument.Failure {
+        } catch let failure as JSON.SyntaxError {
             throw ModelFileError(
                 .malformed, "The file is not JSON: \(failure.message).", path: folder + "/" + name,
                 byteOffset: failure.offset)
@@ -102,14 +102,13 @@ struct SafetensorsFolder {
     }
 
     /// Reads the name of each tensor's file from the index.
-    private static func weightMap(_ index: JSONDocument, in folder: String) throws(ModelFileError) -> [String: String] {
+    private static func weightMap(_ index: JSON, in folder: String) throws(ModelFileError) -> [String: String] {
         let path = folder + "/model.safetensors.index.json"
-        guard let members = index["weight_map"]?.members else {
+        guard let members = index["weight_map"]?.object?.members else {
             throw ModelFileError(.malformed, "There is no object 'weight_map'.", path: path)
         }
         var map: [String: String] = [:]
-        for (key, value) in members {
-            let name = String(decoding: key, as: UTF8.self)
+        for (name, value) in members {
             // A name with a separator could lead out of the folder.
             guard let file = value.string, !file.isEmpty, !file.contains("/"), file != "..", !file.contains("\0") else {
                 throw ModelFileError(
@@ -150,4 +149,14 @@ struct SafetensorsFolder {
         }
         return names
     }
+}
+
+extension JSON {
+    /// The bytes of a string.
+    var utf8: [UInt8]? { string.map { Array($0.utf8) } }
+}
+
+extension JSON.Limits {
+    /// Files that belong to a model. Their size is bounded before they are read.
+    static let modelFiles = JSON.Limits(depth: 200)
 }
