@@ -17,7 +17,7 @@ extension Route {
 private func answer(
     _ endpoint: ClientConfiguration.Endpoint, _ context: RequestContext, _ services: Services
 ) async throws -> Response {
-    let body = try JSON.decode(AppEndpointRequest.self, from: context.request.body)
+    let body = try JSON.decode(AppEndpointRequest.self, from: context.body)
     let instructions = RequestMessage(role: "system", content: .text(endpoint.system))
     let raw: JSON = .object(["role": .string("system"), "content": .string(endpoint.system)])
     return try await replyToApp(

@@ -6,13 +6,13 @@ import Wire
 
 /// `POST /chatgpt`: answers a conversation, without streaming.
 @Sendable func answerConversation(_ context: RequestContext, _ services: Services) async throws -> Response {
-    let body = try JSON.decode(AppConversation.self, from: context.request.body)
+    let body = try JSON.decode(AppConversation.self, from: context.body)
     return try await replyToApp(body.messages, body.rawMessages, model: body.model, context, services)
 }
 
 /// `POST /chatgpt-simple`: answers a prompt without a history.
 @Sendable func answerPrompt(_ context: RequestContext, _ services: Services) async throws -> Response {
-    let body = try JSON.decode(PromptRequest.self, from: context.request.body)
+    let body = try JSON.decode(PromptRequest.self, from: context.body)
     do {
         let message = RequestMessage(role: "user", content: .text(body.prompt))
         return try await replyToApp([message], model: body.model, context, services)

@@ -96,7 +96,7 @@ final class ClientAccess: Authenticator {
             let timestamp = request.headers.only(RequestSignature.timestampHeader), let time = recent(timestamp)
         else { throw .signatureRefused }
         let canonical = RequestSignature.canonicalString(
-            method: request.method, path: request.signedPath, timestamp: timestamp, body: request.body)
+            method: request.method, path: request.signedPath, timestamp: timestamp, body: request.body.bytes ?? [])
         for signer in signers(accepted, of: isSlowed ? request.network : nil) {
             let signature = hmacSHA256(canonical.utf8, key: signer.key.utf8)
             guard isEqualInConstantTime(signature, sent) else { continue }
@@ -132,7 +132,8 @@ final class ClientAccess: Authenticator {
         let partner = state.withLock { $0.configuration.partners.first { $0.id.utf8.elementsEqual(id.utf8) } }
         let signature = Self.bytes(
             PartnerSignature.signature(
-                identity: id, method: request.method, path: request.signedPath, body: request.body, nonce: nonce,
+                identity: id, method: request.method, path: request.signedPath, body: request.body.bytes ?? [],
+                nonce: nonce,
                 secret: partner?.secret.value ?? ""))
         guard let signature, isEqualInConstantTime(signature, sent), let partner else { throw .signatureRefused }
         let principal = Principal(kind: .partner, id: partner.id)

@@ -6,7 +6,7 @@ import Wire
 /// `POST /dalle`: generates one image for the chat app and returns its URL.
 @Sendable func answerWithImage(_ context: RequestContext, _ services: Services) async throws -> Response {
     let upstream = try services.upstream(for: "Images")
-    let image = try JSON.decode(DalleRequest.self, from: context.request.body)
+    let image = try JSON.decode(DalleRequest.self, from: context.body)
     guard image.count == nil || image.count?.value == 1 else {
         throw APIError.invalid("n", "expected 1, since the answer has one url")
     }

@@ -8,7 +8,7 @@ import Wire
 /// `POST /api/suggest`: suggests continuations of a text.
 @Sendable func suggest(_ context: RequestContext, _ services: Services) async throws -> Response {
     context.trace.engine = .local
-    let body = try JSON.decode(SuggestRequest.self, from: context.request.body).validated()
+    let body = try JSON.decode(SuggestRequest.self, from: context.body).validated()
     let timeout = services.requestTimeout
     let texts = try await services.latestRequests.run(for: .init(context, name: body.user)) {
         try await within(timeout) { try await continuations(body, context, services) }

@@ -23,7 +23,7 @@ func issueAccessToken(_ context: RequestContext, _ clients: ClientAccess?) throw
         response.headers["WWW-Authenticate"] = "Bearer"
         return response
     }
-    let body = try JSON.decode(AccessTokenRequest.self, from: context.request.body)
+    let body = try JSON.decode(AccessTokenRequest.self, from: context.body)
     guard body.productID.lowercased().utf8.elementsEqual(product.id.lowercased().utf8) else {
         throw APIError.invalid("product_id", "expected the product id of this secret key")
     }

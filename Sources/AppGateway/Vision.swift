@@ -11,7 +11,7 @@ import Wire
             message: "This server takes JSON: {\"prompt\": \"…\", \"image\": \"data:image/png;base64,…\"}.",
             code: "unsupported_media_type")
     }
-    let body = try JSON.decode(VisionRequest.self, from: context.request.body)
+    let body = try JSON.decode(VisionRequest.self, from: context.body)
     guard let question = body.prompt ?? body.question else { throw APIError(missing: "prompt") }
     let part = MessageContent.Part(type: "text", text: question)
     let image = MessageContent.Part(type: "image_url", imageURL: .init(url: try body.imageURL()))

@@ -6,7 +6,7 @@ package struct Limits: Sendable {
     package var headerBytes = 32 * 1024
     /// Header lines; 431 beyond.
     package var headerCount = 100
-    /// Bytes of a body, however it is framed; 413 beyond.
+    /// Bytes of a body, however it is framed; 413 beyond. A handler may set a lower limit when it reads.
     package var bodyBytes = 8 * 1024 * 1024
 
     /// Maximum connections. Beyond it, the one idle longest is closed; if none is idle, new ones wait in the backlog

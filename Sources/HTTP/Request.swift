@@ -1,4 +1,4 @@
-/// A request with its whole body.
+/// A request as a handler gets it.
 package struct Request: Sendable {
     package var method: String
     /// The target as sent, still percent-encoded, with its query, as signatures need it.
@@ -8,8 +8,7 @@ package struct Request: Sendable {
     /// The target's percent-decoded query items in order.
     package var query: [QueryItem]
     package var headers: Headers
-    /// The whole body, without chunk framing.
-    package var body: [UInt8]
+    package var body: RequestBody
     /// The peer's address, as `127.0.0.1:49152` or `[::1]:49152`.
     package var peer: String
     /// The client's network, to which limits apply: an IPv4 address or an IPv6 /64. Behind a trusted proxy, that of the
@@ -29,17 +28,27 @@ package struct Request: Sendable {
         self.path = path
         self.query = query
         self.headers = headers
-        self.body = body
+        self.body = RequestBody(body)
         self.peer = peer
         network = HTTP.network(of: peer)
     }
 
+    /// The same request with its whole body in memory.
+    ///
+    /// - Parameter limit: Maximum bytes of the body.
+    package func collected(upTo limit: Int) async throws -> Self {
+        var request = self
+        request.body = RequestBody(try await body.collect(upTo: limit))
+        return request
+    }
+
     init(
-        _ head: RequestHead, body: [UInt8], peer: String, network: String, isLast: Bool, notes: any Sendable
+        _ head: RequestHead, body: RequestBody, peer: String, network: String, isLast: Bool, notes: any Sendable
     ) {
         self.init(
             method: head.method, target: head.target.raw, path: head.target.path, query: head.target.query,
-            headers: head.headers, body: body, peer: peer)
+            headers: head.headers, peer: peer)
+        self.body = body
         self.network = network
         self.isLast = isLast
         self.notes = notes

@@ -28,19 +28,17 @@ package struct Response: Sendable {
 
 /// Writes a streamed body. Must not be used by several tasks at once.
 package struct ResponseWriter: Sendable {
-    let connection: Connection
-    let exchange: Int
-    let isChunked: Bool
+    private let send: @Sendable ([UInt8]) async throws -> Void
+
+    /// - Parameter send: Sends bytes, never none, and returns when the system has accepted them.
+    package init(_ send: @escaping @Sendable ([UInt8]) async throws -> Void) { self.send = send }
 
     /// Sends bytes. Returns when the system has accepted them, so a slow client slows its handler down (backpressure).
     ///
     /// - Throws: `ConnectionError` if the client disconnected or read nothing for `Limits.writeStall`.
     package func write(_ bytes: some Sequence<UInt8> & Sendable) async throws {
-        var payload = Array(bytes)
-        guard !payload.isEmpty else { return }  // an empty chunk would end the body
-        if isChunked {
-            payload = Array("\(String(payload.count, radix: 16))\r\n".utf8) + payload + Array("\r\n".utf8)
-        }
-        try await connection.write(payload, exchange: exchange)
+        let bytes = Array(bytes)
+        guard !bytes.isEmpty else { return }  // an empty chunk would end the body
+        try await send(bytes)
     }
 }

@@ -75,9 +75,7 @@ package enum Shim {
                 \(files.limit) (ulimit -n)
                 """)
         }
-        // Other routes refuse bodies over their own limits.
-        if services.seesImages { configuration.limits.bodyBytes = Route.imageBodyBytes }
-        configuration.refuse = door.refuse
+        configuration.limits.bodyBytes = gateway.routes().bodyLimit(seesImages: services.seesImages)
         configuration.proxies = access.proxies
         let server = try await Server.start(configuration, handler: door.respond)
         let addresses = server.addresses.map { "\(tls == nil ? "http" : "https")://\($0)" }

@@ -18,8 +18,9 @@ import Wire
 
         func answer(_ request: Request) async throws -> Response {
             if request.path == "/v1/models" { return .text(#"{"data": [{"id": "first"}, {"id": "second"}]}"#) }
+            let whole = try await request.collected(upTo: .max)
             let number = asked.withLock {
-                $0.append(request)
+                $0.append(whole)
                 return $0.count - 1
             }
             return try await reply(number)
@@ -27,7 +28,7 @@ import Wire
 
         var bodies: [[String: Any]] {
             asked.withLock { $0 }.map {
-                (try? JSONSerialization.jsonObject(with: Data($0.body)) as? [String: Any]) ?? [:]
+                (try? JSONSerialization.jsonObject(with: Data($0.body.bytes ?? [])) as? [String: Any]) ?? [:]
             }
         }
     }

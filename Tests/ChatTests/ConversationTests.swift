@@ -138,7 +138,8 @@ import Testing
     @Test func `the toggle turns to the cloud, which gets the conversation, and back`() async throws {
         let questions = Mutex<[String]>([])
         let server = try await Server.start(.init(host: "127.0.0.1", port: 0)) { request in
-            questions.withLock { $0.append(String(decoding: request.body, as: UTF8.self)) }
+            let body = try await request.body.collect(upTo: .max)
+            questions.withLock { $0.append(String(decoding: body, as: UTF8.self)) }
             guard request.headers["authorization"] == "Bearer k3y" else { return Response(status: 401) }
             let event = #"data: {"choices": [{"delta": {"content": "from afar"}, "finish_reason": "stop"}]}"#
             return Response(status: 200, body: .bytes(Array("\(event)\n\ndata: [DONE]\n\n".utf8)))

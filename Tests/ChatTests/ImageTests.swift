@@ -81,7 +81,8 @@ import Testing
     @Test func `a cloud gets images as parts of the message`() async throws {
         let bodies = Mutex<[String]>([])
         let server = try await Server.start(.init(host: "127.0.0.1", port: 0)) { request in
-            bodies.withLock { $0.append(String(decoding: request.body, as: UTF8.self)) }
+            let body = try await request.body.collect(upTo: .max)
+            bodies.withLock { $0.append(String(decoding: body, as: UTF8.self)) }
             let event = #"data: {"choices": [{"delta": {"content": "a cat"}, "finish_reason": "stop"}]}"#
             return Response(status: 200, body: .bytes(Array("\(event)\n\ndata: [DONE]\n\n".utf8)))
         }

@@ -7,7 +7,8 @@ import Synchronization
 /// Runs a server on a free port for the length of a test.
 @discardableResult
 func withServer<T>(_ handler: @escaping Server.Handler, _ body: (URL) async throws -> T) async throws -> T {
-    let server = try await Server.start(.init(host: "127.0.0.1", port: 0), handler: handler)
+    let server = try await Server.start(
+        .init(host: "127.0.0.1", port: 0), handler: { try await handler($0.collected(upTo: .max)) })
     let result: Result<T, any Error>
     do {
         result = .success(try await body(URL(string: "http://127.0.0.1:\(server.port)")!))

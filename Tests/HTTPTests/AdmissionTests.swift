@@ -78,7 +78,9 @@ import Testing
         (configuration.limits.connectionsOfNetwork, configuration.limits.bodyBytesOfNetwork) = (1, 1000)
         let isRange = configuration.proxies.insert("127.0.0.0/8")
         #expect(isRange)
-        let server = try await Server.start(configuration) { .text("from \($0.network) ") }
+        let server = try await Server.start(configuration) {
+            .text("from \(try await $0.collected(upTo: .max).network) ")
+        }
         let held = try await hold(3, server)
         func send(_ bytes: Int, for client: String) async throws -> String {
             try await exchange(
@@ -148,9 +150,11 @@ import Testing
     }
 
     @Test func `who may not use the server is told so before a body is read`() async throws {
-        var configuration = Server.Configuration(host: "127.0.0.1", port: 0)
-        configuration.refuse = { $0.headers["Authorization"] == nil ? .text("who are you?\n", status: 401) : nil }
-        let server = try await Server.start(configuration, handler: echo)
+        let configuration = Server.Configuration(host: "127.0.0.1", port: 0)
+        let server = try await Server.start(configuration) { request in
+            guard request.headers["Authorization"] != nil else { return .text("who are you?\n", status: 401) }
+            return try await echo(request)
+        }
         let port = server.port
         let text = try await onThread {
             let client = try SocketClient(port: port)

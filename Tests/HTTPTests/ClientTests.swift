@@ -16,7 +16,7 @@ import Testing
             guard request.path == "/stream" else {
                 return Response(
                     status: 201, headers: ["X-Host": request.headers["Host"] ?? "", "X-A": request.headers["A"] ?? ""],
-                    body: .bytes(request.body))
+                    body: .bytes(try await request.body.collect(upTo: .max)))
             }
             return Response(status: 200, body: .stream { for _ in 0..<3 { try await $0.write("abc".utf8) } })
         }
@@ -100,9 +100,11 @@ import Testing
             var limits = HTTPClient.Limits()
             limits.whole = .milliseconds(300)
             let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))
-            await #expect(throws: ClientError.timedOut) {
+            let error = await #expect(throws: ClientError.self) {
                 try await HTTPClient.get(url, limits: limits, headers: { _ in [:] }, redirect: { _, _, _ in })
             }
+            // It may run out between two requests.
+            #expect(error == .timedOut || "\(String(describing: error))".contains("timed out"))
         }
     }
 

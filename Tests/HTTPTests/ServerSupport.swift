@@ -63,7 +63,9 @@ extension Limits {
 
 /// Answers with method, path and body.
 let echo: Server.Handler = { request in
-    .text("\(request.method) \(request.path) \(String(decoding: request.body, as: UTF8.self))")
+    .text(
+        "\(request.method) \(request.path) \(String(decoding: try await request.body.collect(upTo: .max), as: UTF8.self))"
+    )
 }
 
 let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"

@@ -155,7 +155,7 @@ import Testing
         let handler: Server.Handler = { request in
             if request.path == "/second" {
                 let writer = kept.withLock { $0 }
-                await #expect(throws: ConnectionError.responseEnded) { try await writer?.write("smuggled".utf8) }
+                await #expect(throws: ConnectionError.exchangeEnded) { try await writer?.write("smuggled".utf8) }
                 return .text("second")
             }
             return Response(
@@ -185,7 +185,7 @@ import Testing
                 try client.send("GET /second HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
                 return try client.receiveAll()
             }
-            #expect(overlap.withLock { $0 } as? ConnectionError == .overlappingWrites)
+            #expect(overlap.withLock { $0 } as? ConnectionError == .overlappingUse)
             #expect(!text.contains("smuggled"))
             #expect(text.hasSuffix("second"))
         }

@@ -57,7 +57,9 @@ struct TLSTests {
         try await withCertificate { certificate, key in
             let identity = try TLSIdentity(certificateFile: certificate, privateKeyFile: key)
             let handler: Server.Handler = { request in
-                guard request.path == "/stream" else { return .text("len \(request.body.count)") }
+                guard request.path == "/stream" else {
+                    return .text("len \(try await request.body.collect(upTo: .max).count)")
+                }
                 return Response(
                     status: 200,
                     body: .stream { writer in

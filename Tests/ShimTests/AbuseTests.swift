@@ -126,9 +126,8 @@ import Wire
     // MARK: Before a body is read
 
     private func firstAnswer(_ door: FrontDoor, _ head: String) async throws -> String {
-        var configuration = Server.Configuration(
+        let configuration = Server.Configuration(
             host: "127.0.0.1", port: 0, errorResponse: errorResponse, makeNotes: { RequestTrace() })
-        configuration.refuse = door.refuse
         let server = try await Server.start(configuration, handler: door.respond)
         let port = server.port
         let text = try await onThread {

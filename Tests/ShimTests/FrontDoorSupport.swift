@@ -67,6 +67,8 @@ func withServer<T: Sendable>(
     _ handler: @escaping Server.Handler, limits: Limits = .init(), log: RequestLog? = nil,
     _ body: (UInt16) async throws -> T
 ) async throws -> T {
+    var limits = limits
+    limits.bodyBytes = RouteTable.all.bodyLimit(seesImages: true)
     let server = try await Server.start(
         .init(
             host: "127.0.0.1", port: 0, limits: limits, errorResponse: errorResponse, makeNotes: { RequestTrace() },

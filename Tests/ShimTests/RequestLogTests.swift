@@ -59,7 +59,7 @@ import Testing
         let door = FrontDoor(keys: try apiKeys(), origins: .init()) { context in
             context.trace.model = "m"
             context.trace.addPromptTokens(7)
-            return .text(String(decoding: context.request.body, as: UTF8.self))
+            return .text(String(decoding: context.body, as: UTF8.self))
         }
         let lines = try await lines(door, chatRequest(chatBody()))
         #expect(lines.count == 1)

@@ -62,7 +62,9 @@ struct Answer {
 extension Services {
     /// The answer behind the front door.
     @Sendable func respond(to request: Request) async throws -> Response {
-        try await runHandler(RequestContext(request), self)
+        var context = RequestContext(request)
+        try await context.readBody(seesImages: seesImages)
+        return try await runHandler(context, self)
     }
 
     /// The answer to a request in process; of a stream, the head only.

@@ -27,6 +27,14 @@ struct BodyParser: Sendable {
     /// Whether the body ends when the peer closes.
     var endsWithConnection: Bool { if case .untilClose = state { true } else { false } }
 
+    /// Bytes of the chunks that have begun.
+    var chunkBytes: Int {
+        switch state {
+        case .chunkSize(let tally), .chunkData(_, let tally), .chunkEnd(let tally): tally.bodyBytes
+        case .fixed, .trailers, .untilClose, .complete: 0
+        }
+    }
+
     static let untilClose = BodyParser(state: .untilClose)
 
     private init(state: State) { self.state = state }
@@ -41,7 +49,10 @@ struct BodyParser: Sendable {
         }
     }
 
-    mutating func step(_ buffer: inout LineBuffer, _ limits: Limits) throws(RequestError) -> Step {
+    /// - Parameter bodyLimit: Maximum bytes of all chunks.
+    mutating func step(
+        _ buffer: inout LineBuffer, _ limits: Limits, upTo bodyLimit: Int
+    ) throws(RequestError) -> Step {
         switch state {
         case .fixed(let remaining):
             let bytes = buffer.take(remaining)
@@ -53,7 +64,7 @@ struct BodyParser: Sendable {
             guard let line = try buffer.line(upTo: ChunkTally.lineLimit, or: .chunkLineTooLong) else {
                 return .moreBytesNeeded
             }
-            let size = try tally.begin(line, bodyLimit: limits.bodyBytes)
+            let size = try tally.begin(line, bodyLimit: bodyLimit)
             state = size == 0 ? .trailers(HeaderLines()) : .chunkData(remaining: size, tally)
             return .again
 

@@ -76,7 +76,8 @@ struct ChunkTally: Sendable {
     /// Maximum bytes of all chunk extensions of one body, which are ignored.
     private static let extensionLimit = 8 * 1024
 
-    private var bodyBytes = 0
+    /// Bytes of the chunks that have begun.
+    private(set) var bodyBytes = 0
     private var extensionBytes = 0
 
     /// Reads the line before a chunk and returns the chunk's size.
@@ -92,7 +93,7 @@ struct ChunkTally: Sendable {
 
         // At most 16 digits, so it fits UInt64.
         let size = digits.reduce(UInt64(0)) { $0 << 4 | UInt64(hexValue($1) ?? 0) }
-        guard size <= UInt64(bodyLimit - bodyBytes) else { throw .bodyTooLarge(bodyLimit) }
+        guard size <= UInt64(max(0, bodyLimit - bodyBytes)) else { throw .bodyTooLarge(bodyLimit) }
         bodyBytes += Int(size)
         return Int(size)
     }

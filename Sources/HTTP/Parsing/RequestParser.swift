@@ -22,10 +22,21 @@ package struct RequestParser: Sendable {
     }
 
     private let limits: Limits
+    /// Maximum bytes of the current body.
+    private var bodyLimit: Int
     private var buffer = LineBuffer()
     private var state = State.start(emptyLineSeen: false)
 
-    package init(limits: Limits = .init()) { self.limits = limits }
+    package init(limits: Limits = .init()) {
+        self.limits = limits
+        bodyLimit = limits.bodyBytes
+    }
+
+    /// Lowers the limit of the current body: a chunk beyond it is refused by its size, before its data come.
+    mutating func limitBody(to bytes: Int) throws(RequestError) {
+        bodyLimit = min(limits.bodyBytes, bytes)
+        if case .body(let body) = state, body.chunkBytes > bodyLimit { throw .bodyTooLarge(bodyLimit) }
+    }
 
     package mutating func append(_ bytes: some Sequence<UInt8>) { buffer.append(bytes) }
 
@@ -82,10 +93,11 @@ package struct RequestParser: Sendable {
                 method: requestLine.method, target: requestLine.target, minorVersion: requestLine.minorVersion,
                 headers: lines.headers)
             state = .body(try BodyParser(head.framing, limits))
+            bodyLimit = limits.bodyBytes
             return .event(.head(head))
 
         case .body(var body):
-            let step = try body.step(&buffer, limits)
+            let step = try body.step(&buffer, limits, upTo: bodyLimit)
             state = .body(body)
             switch step {
             case .bytes(let bytes): return .event(.body(bytes))

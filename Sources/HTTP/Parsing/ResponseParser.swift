@@ -69,7 +69,7 @@ struct ResponseParser: Sendable {
                 return .head(Head(status: status, headers: lines.headers))
 
             case .body(var body):
-                let step = try body.step(&buffer, limits)
+                let step = try body.step(&buffer, limits, upTo: limits.bodyBytes)
                 state = .body(body)
                 switch step {
                 case .bytes(let bytes): return .body(bytes)

@@ -35,7 +35,7 @@ extension Connection {
 
     /// Sends all bytes. Fails if the client accepts none for `Limits.writeStall`.
     func send(_ bytes: [UInt8]) async throws(ConnectionError) {
-        guard !isWriting else { throw .overlappingWrites }
+        guard !isWriting else { throw .overlappingUse }
         isWriting = true
         defer { isWriting = false }
         try await send(bytes, stall: configuration.limits.writeStall) { record?.count($0) }

@@ -7,27 +7,10 @@ package enum ConnectionError: Error, Equatable, Sendable {
     case closed
     /// The peer was slower than `Limits` allows.
     case timedOut
-    /// Two tasks wrote to one response concurrently.
-    case overlappingWrites
-    /// A `ResponseWriter` was used after its response had ended.
-    case responseEnded
-}
-
-/// `Configuration.refuse` refused a request by its head; its body is not read.
-private struct RefusedOnHead: Error {
-    let head: RequestHead
-    let response: Response
-}
-
-extension RequestHead {
-    /// Maximum bytes of the body.
-    fileprivate func bodyBytes(_ limits: Limits) -> Int {
-        switch framing {
-        case .none: 0
-        case .length(let length): min(length, limits.bodyBytes)
-        case .chunked: limits.bodyBytes
-        }
-    }
+    /// Two tasks wrote to one response, or read one body, concurrently.
+    case overlappingUse
+    /// A `ResponseWriter` was used after its response had ended, or a `RequestBody` after its handler had returned.
+    case exchangeEnded
 }
 
 /// A client's connection, which it serves from accept to close.
@@ -48,6 +31,8 @@ actor Connection: SocketActor {
     private let server: Server
     /// Whether it serves only `Limits.reservedPaths`.
     nonisolated let isReserved: Bool
+    /// The body of the current request.
+    private var body = IncomingBody()
     /// Bytes of the current body counted by `Server.take`.
     private var countedBytes = 0
     /// Network to which `countedBytes` are counted.
@@ -112,13 +97,14 @@ actor Connection: SocketActor {
         do {
             deadline = .now + configuration.limits.handshake
             try await handshake()
-            while let (head, request) = try await nextRequest() {
-                let goesOn = try await answer(head, request)
+            while let head = try await nextHead() {
+                let goesOn = try await answer(
+                    head,
+                    Request(
+                        head, body: requestBody(head), peer: peer, network: sender, isLast: isStopping, notes: notes))
                 await giveBackBody()
                 guard goesOn else { return await linger() }
             }
-        } catch let refused as RefusedOnHead {
-            await send(refused.response, to: refused.head)
         } catch let error as RequestError {
             await refuse(error)
         } catch {
@@ -160,47 +146,24 @@ actor Connection: SocketActor {
 
     // MARK: One request
 
-    /// Reads the next request; `nil` if the client closes the connection or leaves it idle.
-    private func nextRequest() async throws -> (RequestHead, Request)? {
+    /// Reads the head of the next request; `nil` if the client closes the connection or leaves it idle.
+    private func nextHead() async throws -> RequestHead? {
         let limits = configuration.limits
-        var head: RequestHead?
-        var body: [UInt8] = []
-        var bodyDeadline = ContinuousClock.now
         (isIdle, idleSince, record) = (true, .now, nil)
         deadline = .now + (isStopping ? limits.lastRequest : limits.idle)
         while true {
-            while let event = try parser.next() {
-                switch event {
-                case .head(let new):
-                    head = new
-                    begin()
-                    record?.method = new.method
-                    record?.path = new.target.path
-                    guard !isReserved || limits.reservedPaths.contains(new.target.path) else {
-                        throw RequestError(status: 503, message: "the server has too many connections")
-                    }
-                    sender = configuration.proxies.network(of: peer, new.headers)
-                    // Refuse by the head, before the body is read.
-                    if new.framing != .none, let response = await configuration.refuse?(request(new, [])) {
-                        throw RefusedOnHead(head: new, response: response)
-                    }
-                    if new.expectsContinue, new.framing != .none, !parser.hasUnreadBytes {
-                        try await send(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
-                    }
-                    bodyDeadline = .now + limits.bodyGrace + .seconds(new.bodyBytes(limits) / max(1, limits.bodyRate))
-                case .body(let bytes):
-                    try await server.take(bytes.count, of: sender)
-                    countedBytes += bytes.count
-                    body.append(contentsOf: bytes)
-                case .end:
-                    deadline = nil
-                    guard let head else { return nil }
-                    return (head, request(head, body))
+            if case .head(let head) = try parser.next() {
+                deadline = nil
+                begin()
+                record?.method = head.method
+                record?.path = head.target.path
+                guard !isReserved || limits.reservedPaths.contains(head.target.path) else {
+                    throw RequestError(status: 503, message: "the server has too many connections")
                 }
+                sender = configuration.proxies.network(of: peer, head.headers)
+                return head
             }
-            if head != nil {
-                deadline = bodyDeadline
-            } else if isIdle, !parser.isBetweenRequests {
+            if isIdle, !parser.isBetweenRequests {
                 begin()
                 deadline = .now + limits.head
             }
@@ -209,13 +172,9 @@ actor Connection: SocketActor {
             } catch {
                 guard error == .timedOut else { throw error }
                 guard !isIdle else { return nil }
-                throw RequestError(status: 408, message: "the request did not come in time")
+                throw RequestError.tooSlow
             }
         }
-    }
-
-    private func request(_ head: RequestHead, _ body: [UInt8]) -> Request {
-        Request(head, body: body, peer: peer, network: sender, isLast: isStopping, notes: notes)
     }
 
     /// The first byte of a request has arrived.
@@ -255,7 +214,8 @@ actor Connection: SocketActor {
         } catch  where isGivenUp || !Task.isCancelled {
             response = configuration.errorResponse(isGivenUp ? ServerStopped() : error, request.notes)
         }
-        let wantsMore = head.keepAlive && !isStopping && !peerClosed
+        body.isOpen = false
+        let wantsMore = head.keepAlive && !isStopping && !peerClosed && body.hasEnded
         let encoded: ResponseHead
         do throws(InvalidResponse) {
             encoded = try ResponseHead(response, to: head, id: record?.id, keepAlive: wantsMore)
@@ -271,8 +231,9 @@ actor Connection: SocketActor {
         case .stream(let produce):
             try await send(encoded.bytes)
             guard encoded.framing != .none else { break }
-            let isChunked = encoded.framing == .chunked
-            try await produce(ResponseWriter(connection: self, exchange: exchangeNumber, isChunked: isChunked))
+            let (number, isChunked) = (exchangeNumber, encoded.framing == .chunked)
+            try await produce(
+                ResponseWriter { try await self.write(isChunked ? Self.chunk($0) : $0, exchange: number) })
             if isChunked { try await send(Array("0\r\n\r\n".utf8)) }
         }
         return encoded.keepAlive
@@ -280,21 +241,21 @@ actor Connection: SocketActor {
 
     /// Sends part of the body of the current response.
     func write(_ bytes: [UInt8], exchange number: Int) async throws(ConnectionError) {
-        guard exchange != nil, number == exchangeNumber else { throw .responseEnded }
+        guard exchange != nil, number == exchangeNumber else { throw .exchangeEnded }
         try await send(bytes)
     }
 
+    private static func chunk(_ bytes: [UInt8]) -> [UInt8] {
+        Array("\(String(bytes.count, radix: 16))\r\n".utf8) + bytes + Array("\r\n".utf8)
+    }
+
+    /// Answers bytes that are no request. Closes the connection.
     private func refuse(_ error: RequestError) async {
         hasTimedOut = false
         begin()  // its first bytes may already be invalid
         let response = configuration.errorResponse(error, notes)
-        await send(response, to: nil)
-    }
-
-    /// Sends the last response of the connection.
-    private func send(_ response: Response, to requestHead: RequestHead?) async {
         guard case .bytes(let body) = response.body,
-            let head = try? ResponseHead(response, to: requestHead, id: record?.id, keepAlive: false)
+            let head = try? ResponseHead(response, to: nil, id: record?.id, keepAlive: false)
         else { return }
         record?.status = response.status
         guard (try? await send(head.bytes + body)) != nil else { return }
@@ -311,4 +272,101 @@ actor Connection: SocketActor {
         deadline = .now + .seconds(5)
         await discardInput(upTo: 64 << 20)
     }
+
+    // MARK: The request's body
+
+    /// The body of a request whose head has arrived: in memory if all of it came with the head.
+    private func requestBody(_ head: RequestHead) async throws -> RequestBody {
+        body = IncomingBody(head)
+        var arrived: [UInt8] = []
+        while let part = try await arrivedPart() { arrived += part }
+        guard !body.hasEnded else { return RequestBody(arrived) }
+        body.unread = arrived
+        let number = exchangeNumber + 1  // the exchange that begins next
+        return RequestBody(length: body.length) { try await self.readBody(upTo: $0, exchange: number) }
+    }
+
+    /// The next part of the body among the received bytes; `nil` at its end, and if more must be received.
+    private func arrivedPart() async throws -> ArraySlice<UInt8>? {
+        guard !body.hasEnded, let event = try parser.next() else { return nil }
+        guard case .body(let bytes) = event else {
+            body.hasEnded = true
+            return nil
+        }
+        try await server.take(bytes.count, of: sender)
+        countedBytes += bytes.count
+        return bytes
+    }
+
+    /// Receives the next part of the body of the current exchange; `nil` at its end.
+    private func readBody(upTo limit: Int, exchange number: Int) async throws -> [UInt8]? {
+        guard body.isOpen, number == exchangeNumber else { throw ConnectionError.exchangeEnded }
+        guard !body.isBeingRead else { throw ConnectionError.overlappingUse }
+        body.isBeingRead = true
+        defer {
+            body.isBeingRead = false
+            deadline = nil
+        }
+        if body.deadline == nil {
+            if body.expectsContinue, body.unread.isEmpty, !parser.hasUnreadBytes {
+                try await send(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
+            }
+            let limits = configuration.limits
+            let most = body.length ?? min(limit, limits.bodyBytes)
+            body.deadline = .now + limits.bodyGrace + .seconds(most / max(1, limits.bodyRate))
+        }
+        deadline = body.deadline
+        try parser.limitBody(to: limit)
+        while true {
+            var part = body.unread[...]
+            body.unread = []
+            if part.isEmpty { part = try await arrivedPart() ?? [] }
+            body.count += part.count
+            guard body.count <= limit else { throw RequestError.bodyTooLarge(limit) }
+            if !part.isEmpty { return Array(part) }
+            guard !body.hasEnded else { return nil }
+            do throws(ConnectionError) {
+                guard try await fill() else {
+                    fail()
+                    throw .closed
+                }
+            } catch {
+                guard error == .timedOut else { throw error }
+                hasTimedOut = false  // the response is still sent
+                throw RequestError.tooSlow
+            }
+        }
+    }
+}
+
+/// How much of a request's body has arrived.
+private struct IncomingBody {
+    /// As announced; `nil` for a body in chunks.
+    var length: Int?
+    var expectsContinue = false
+    var hasEnded = false
+    /// Whether the handler may still read it.
+    var isOpen = true
+    var isBeingRead = false
+    /// What came with the head, until it is read.
+    var unread: [UInt8] = []
+    /// Bytes read so far.
+    var count = 0
+    /// Set when the handler begins to read.
+    var deadline: ContinuousClock.Instant?
+
+    init() {}
+
+    init(_ head: RequestHead) {
+        switch head.framing {
+        case .none: length = 0
+        case .length(let bytes): length = bytes
+        case .chunked: length = nil
+        }
+        expectsContinue = head.expectsContinue
+    }
+}
+
+extension RequestError {
+    fileprivate static let tooSlow = Self(status: 408, message: "the request did not come in time")
 }

@@ -3,8 +3,8 @@ import Platform
 
 /// An HTTP/1.1 server (RFC 9110 and 9112) with strict parsing and limits per client.
 ///
-/// Handlers get requests with their whole body. Requests on one connection are handled one after the other; pipelined
-/// ones wait unread. Each handler runs in its own task, which is cancelled when the client disconnects.
+/// A handler gets a request when its head has arrived, and reads the body. Requests on one connection are handled one after
+/// the other; pipelined ones wait unread. Each handler runs in its own task, which is cancelled when the client disconnects.
 package actor Server: EventSource {
     /// Answers a request. What it throws is passed to `Configuration.errorResponse`.
     package typealias Handler = @Sendable (Request) async throws -> Response
@@ -23,9 +23,6 @@ package actor Server: EventSource {
         package var errorResponse: ErrorResponse
         /// Called when a request begins. Its result is passed to the handler, to `errorResponse` and to `log`.
         package var makeNotes: @Sendable () -> any Sendable
-        /// Called before a request's body is read. Returns a response to refuse the request, or `nil`. The response's
-        /// body must not be a stream.
-        package var refuse: (@Sendable (Request) async -> Response?)?
         /// Proxies whose `X-Forwarded-For` is believed.
         package var proxies = TrustedProxies()
         /// Called once per request, when its response was sent or has failed. Must not block the event loop.

@@ -1,8 +1,8 @@
 import HTTP
 import Wire
 
-/// Checks a request before its handler runs: origin, authentication, rate limit. The route table says what each route
-/// requires.
+/// Checks a request before its handler runs: origin, authentication, rate limit, and only then reads the body. The route
+/// table says what each route requires.
 struct FrontDoor: Sendable {
     var keys: APIKeys
     /// Checks credentials other than API keys; `nil` if none are configured.
@@ -29,7 +29,6 @@ struct FrontDoor: Sendable {
     @Sendable func respond(to request: Request) async throws -> Response {
         let context = RequestContext(request, routes: routes())
         context.trace.app = request.headers["X-App-Identifier"]
-        if logsPrompts { context.trace.body = String(decoding: request.body, as: UTF8.self) }
         var response: Response
         do {
             response = try await answer(context)
@@ -62,36 +61,31 @@ struct FrontDoor: Sendable {
         return response
     }
 
-    /// Refuses a request by its head, before the body is read: foreign origin, missing key, body too large. Signatures
-    /// cover the body and are checked in `respond`.
-    @Sendable func refuse(_ request: Request) async -> Response? {
-        let context = RequestContext(request, routes: routes())
-        let access = context.match.access
-        do {
-            try origins.check(request, isOpen: access == .everyone)
-            if let length = request.headers["Content-Length"].flatMap({ Int($0) }) {
-                try context.match.checkBody(length, seesImages: seesImages)
-            }
-            if authenticator?.coversBody(request) != true { _ = try principal(of: request, access) }
-            return nil
-        } catch {
-            context.trace.app = request.headers["X-App-Identifier"]
-            return readable(errorResponse(error, context.trace), by: request)
-        }
-    }
-
     private func answer(_ context: RequestContext) async throws -> Response {
         var context = context
         let request = context.request
         let access = context.match.access
         try origins.check(request, isOpen: access == .everyone)
         if let preflight = preflight(request) { return preflight }
-        context.principal = try principal(of: request, access)
+        // Signatures cover the body; whoever has another credential is refused before it is read.
+        if authenticator?.coversBody(request) == true { try await readBody(of: &context) }
+        context.principal = try principal(of: context.request, access)
         context.trace.principal = context.principal
         guard let limiter, access != .everyone, context.match.limits(for: request.method).isCounted else {
-            return try await next(context)
+            return try await reading(context)
         }
-        return try await limiter.limiting(context) { [context] in try await next(context) }
+        return try await limiter.limiting(context) { [context] in try await reading(context) }
+    }
+
+    private func reading(_ context: RequestContext) async throws -> Response {
+        var context = context
+        try await readBody(of: &context)
+        return try await next(context)
+    }
+
+    private func readBody(of context: inout RequestContext) async throws {
+        try await context.readBody(seesImages: seesImages)
+        if logsPrompts { context.trace.body = String(decoding: context.body, as: UTF8.self) }
     }
 
     private func principal(of request: Request, _ access: Route.Access) throws(APIError) -> Principal? {

@@ -5,9 +5,30 @@ import Wire
 /// `POST /v1/images/generations`: forwards to the upstream unchanged.
 @Sendable func createImages(_ context: RequestContext, _ services: Services) async throws -> Response {
     let upstream = try services.upstream(for: "Images")
-    let fields = try JSON.decode(ImageRequest.self, from: context.request.body)
+    let fields = try JSON.decode(ImageRequest.self, from: context.body)
     return try await upstream.answer(
-        .images, context.request.body, streams: fields.stream == true, context.request, context.trace)
+        .images, context.body, streams: fields.stream == true, context.request, context.trace)
+}
+
+/// `POST /v1/images/edits`: forwards the form to the upstream unchanged.
+@Sendable func editImages(_ context: RequestContext, _ services: Services) async throws -> Response {
+    try await forwardForm(to: .imageEdits, context, services)
+}
+
+/// `POST /v1/images/variations`: forwards the form to the upstream unchanged.
+@Sendable func varyImages(_ context: RequestContext, _ services: Services) async throws -> Response {
+    try await forwardForm(to: .imageVariations, context, services)
+}
+
+private func forwardForm(
+    to endpoint: UpstreamEndpoint, _ context: RequestContext, _ services: Services
+) async throws -> Response {
+    let upstream = try services.upstream(for: "Images")
+    let form = try MultipartForm(context.body, contentType: context.request.headers["Content-Type"])
+    guard form["image"] != nil || form["image[]"] != nil else { throw APIError(missing: "image") }
+    return try await upstream.answer(
+        endpoint, context.body, streams: form["stream"]?.elementsEqual("true".utf8) == true, context.request,
+        context.trace)
 }
 
 private struct ImageRequest: Decodable {

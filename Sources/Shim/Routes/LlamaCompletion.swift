@@ -7,12 +7,12 @@ import Wire
 
 /// `POST /completion`: continues a text, with the fields and events of llama.cpp's server.
 @Sendable func completeLikeLlama(_ context: RequestContext, _ services: Services) async throws -> Response {
-    try await LlamaForm(context.request.body, fillsIn: false).response(to: context, services)
+    try await LlamaForm(context.body, fillsIn: false).response(to: context, services)
 }
 
 /// `POST /infill`: fills the gap between two texts, with models trained for it.
 @Sendable func infill(_ context: RequestContext, _ services: Services) async throws -> Response {
-    try await LlamaForm(context.request.body, fillsIn: true).response(to: context, services)
+    try await LlamaForm(context.body, fillsIn: true).response(to: context, services)
 }
 
 private struct LlamaForm: AnswerForm {

@@ -14,7 +14,7 @@ import Wire
 
 /// `POST /lora-adapters`: sets the default scales of the adapters. Adapters not named get 0.
 @Sendable func setAdapters(_ context: RequestContext, _ services: Services) async throws -> Response {
-    let scales = try JSON.decode([AdapterScale].self, from: context.request.body)
+    let scales = try JSON.decode([AdapterScale].self, from: context.body)
     try scales.validate(at: "adapters")
     let model = try await services.lease(context.query("model"), for: context).model
     if let index = scales.firstIndex(where: { $0.id.value >= model.adapters.count }) {

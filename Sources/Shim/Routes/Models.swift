@@ -29,7 +29,7 @@ extension Services {
 
 /// `POST /models/unload`, from llama.cpp's API: unloads a model. The next request for it loads it again.
 @Sendable func unloadModel(_ context: RequestContext, _ services: Services) throws -> Response {
-    let name = try JSON.decode(UnloadRequest.self, from: context.request.body).model
+    let name = try JSON.decode(UnloadRequest.self, from: context.body).model
     let model = try services.models.model(named: name)
     guard model.loaded == nil || model.unload() else {
         throw APIError(

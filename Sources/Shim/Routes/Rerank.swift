@@ -6,7 +6,7 @@ import Wire
 /// `POST /v1/rerank`: sorts documents by relevance to a query, like Jina, Cohere, vLLM and llama.cpp; with `texts`
 /// instead of `documents`, like Text Embeddings Inference.
 @Sendable func rerank(_ context: RequestContext, _ services: Services) async throws -> Response {
-    let body = try JSON.decode(RerankRequest.self, from: context.request.body).validated()
+    let body = try JSON.decode(RerankRequest.self, from: context.body).validated()
     let lease = try await services.lease(body.model, for: context)
     let model = lease.model
     guard model.info.isReranker else {

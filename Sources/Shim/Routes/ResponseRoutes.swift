@@ -143,7 +143,7 @@ private func storedMessages(before id: String?, _ responses: ResponseStore) thro
 
 /// `POST /v1/responses/input_tokens`: counts the tokens of a request's prompt.
 @Sendable func countInputTokens(_ context: RequestContext, _ services: Services) async throws -> Response {
-    let request = try JSON.decode(ResponseRequest.self, from: context.request.body)
+    let request = try JSON.decode(ResponseRequest.self, from: context.body)
     let form = try await ResponseForm(request, context, services)
     return try .json(ResponseInputTokens(await form.countTokens(for: context, services)))
 }

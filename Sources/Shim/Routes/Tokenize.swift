@@ -9,7 +9,7 @@ import Wire
 
 /// `POST /tokenize`
 @Sendable func tokenize(_ context: RequestContext, _ services: Services) async throws -> Response {
-    let body = try JSON.decode(TokenizeRequest.self, from: context.request.body)
+    let body = try JSON.decode(TokenizeRequest.self, from: context.body)
     let tokenizer = try await services.lease(body.model, for: context, takesAdapters: true).model.tokenizer
     let tokens = tokenizer.encode(
         body.content, addSpecial: body.addSpecial ?? false, parseSpecial: body.parseSpecial ?? true)
@@ -30,7 +30,7 @@ import Wire
 
 /// `POST /detokenize`
 @Sendable func detokenize(_ context: RequestContext, _ services: Services) async throws -> Response {
-    let body = try JSON.decode(DetokenizeRequest.self, from: context.request.body)
+    let body = try JSON.decode(DetokenizeRequest.self, from: context.body)
     let model = try await services.lease(body.model, for: context, takesAdapters: true).model
     let tokens = try model.checked(body.tokens.map(\.value), at: "tokens")
     return try .json(["content": try model.tokenizer.decode(tokens, includingControl: true)])
@@ -38,7 +38,7 @@ import Wire
 
 /// `POST /apply-template`: the prompt of a chat, without the beginning of a call that `tool_choice` forces.
 @Sendable func applyTemplate(_ context: RequestContext, _ services: Services) async throws -> Response {
-    let body = try JSON.decode(ChatCompletionRequest.self, from: context.request.body).validated()
+    let body = try JSON.decode(ChatCompletionRequest.self, from: context.body).validated()
     let model = try await services.lease(body.model, for: context, takesAdapters: true).model
     var request = ConversationRequest(.messages(body.messages.map { ChatMessage($0) }))
     request.tools = try OfferedTools(body).offer

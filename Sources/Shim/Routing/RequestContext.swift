@@ -3,7 +3,7 @@ import Synchronization
 
 /// A request with its route, client and trace, as handlers get it.
 package struct RequestContext: Sendable {
-    package let request: Request
+    package internal(set) var request: Request
     let match: RouteTable.Match
     /// The authenticated client; `nil` where no key is required.
     package var principal: Principal?
@@ -15,6 +15,18 @@ package struct RequestContext: Sendable {
         self.principal = principal
         trace = request.notes as? RequestTrace ?? RequestTrace()
         trace.client = request.network
+    }
+
+    /// The request's body, which the front door has read.
+    package var body: [UInt8] { request.body.bytes ?? [] }
+
+    /// Reads the body into memory. Nobody wants the body of a request without a route.
+    ///
+    /// - Throws: A 413 if it exceeds the route's limit.
+    mutating func readBody(seesImages: Bool) async throws {
+        guard let limit = match.bodyLimit(seesImages: seesImages) else { return }
+        if let length = request.body.length { try match.checkBody(length, limit) }
+        request = try await request.collected(upTo: limit)
     }
 
     /// Key for sharing compute time fairly: the key or session, or else the network.

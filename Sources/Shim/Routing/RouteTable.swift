@@ -30,6 +30,11 @@ package struct RouteTable: Sendable {
         }
         return others.isEmpty ? .nothing : .otherMethods(others)
     }
+
+    /// Maximum bytes of a body of any route.
+    func bodyLimit(seesImages: Bool) -> Int {
+        routes.compactMap { Match.route($0, parameters: [:]).bodyLimit(seesImages: seesImages) }.max() ?? 0
+    }
 }
 
 extension RouteTable.Match {
@@ -43,17 +48,20 @@ extension RouteTable.Match {
         }
     }
 
-    /// Throws a 413 for a body above the route's limit.
+    /// Maximum bytes of the route's bodies; `nil` without a route.
     ///
     /// - Parameter seesImages: Whether the server's model sees images.
-    func checkBody(_ count: Int, seesImages: Bool) throws(APIError) {
-        guard case .route(let route, _) = self else { return }
-        let limit = seesImages && route.limits.takesImages ? Route.imageBodyBytes : route.limits.bodyBytes
+    func bodyLimit(seesImages: Bool) -> Int? {
+        guard case .route(let route, _) = self else { return nil }
+        return seesImages && route.limits.takesImages ? Route.imageBodyBytes : route.limits.bodyBytes
+    }
+
+    /// Throws a 413 for a body above the route's limit.
+    func checkBody(_ count: Int, _ limit: Int) throws(APIError) {
         guard count > limit else { return }
         throw APIError(
             status: 413, kind: .invalidRequest,
-            message: "\(route.name) takes a body of at most \(limit) bytes, got \(count).",
-            code: "request_too_large")
+            message: "\(name) takes a body of at most \(limit) bytes, got \(count).", code: "request_too_large")
     }
 
     func limits(for method: String) -> Route.Limits {
@@ -77,7 +85,6 @@ extension RouteTable.Match {
         case .nothing: throw APIError.nothing(at: context.request.path)
         case .otherMethods(let routes): return try methodNotAllowed(context.request, routes)
         case .route(let route, _):
-            try context.match.checkBody(context.request.body.count, seesImages: services.seesImages)
             return try await LocalModel.$client.withValue(context.client) {
                 try await working(on: context) { try await route.handler(context, services) }
             }
@@ -99,7 +106,7 @@ private func methodNotAllowed(_ request: Request, _ routes: [Route]) throws -> R
 func working<Result: Sendable>(
     on context: RequestContext, _ body: @Sendable () async throws -> Result
 ) async throws -> Result {
-    guard context.request.body.count > FairExecutor.largeBytes else { return try await body() }
+    guard context.body.count > FairExecutor.largeBytes else { return try await body() }
     return try await preparing(context, body)
 }
 
@@ -107,7 +114,7 @@ func working<Result: Sendable>(
 func preparing<Result: Sendable>(
     _ context: RequestContext, _ body: @Sendable () async throws -> Result
 ) async throws -> Result {
-    let fair = context.request.body.count > FairExecutor.largeBytes ? FairExecutor.large : .prompts
+    let fair = context.body.count > FairExecutor.largeBytes ? FairExecutor.large : .prompts
     let executor = fair.executor(for: context.client)
     return try await withTaskExecutorPreference(executor) {
         // The client may have disconnected while the job was queued.

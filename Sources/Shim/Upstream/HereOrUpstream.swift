@@ -114,7 +114,7 @@ func respondHereOrUpstream<Body: Decodable & Sendable>(
     _ endpoint: UpstreamEndpoint, _ context: RequestContext, _ services: Services,
     here: (Body) async throws -> Response
 ) async throws -> Response {
-    let body = try GenerationBody<Body>(context.request.body)
+    let body = try GenerationBody<Body>(context.body)
     return try await answerHereOrUpstream(
         body, endpoint, context, services, here: here,
         there: { upstream, _, bytes in
@@ -130,7 +130,7 @@ func converseHereOrUpstream<Body: Decodable & Sendable, Form: ForwardableForm>(
     _ endpoint: UpstreamEndpoint, _ context: RequestContext, _ services: Services, hasImage: (Body) -> Bool,
     form: (Body, _ isForwarded: Bool) async throws -> Form
 ) async throws -> Response {
-    let body = try GenerationBody<Body>(context.request.body)
+    let body = try GenerationBody<Body>(context.body)
     return try await answerHereOrUpstream(
         body, endpoint, context, services, hasImage: hasImage,
         here: { try await form($0, false).response(to: context, services) },
@@ -178,7 +178,7 @@ extension UpstreamEndpoint {
     fileprivate var isConversation: Bool {
         switch self {
         case .chat, .responses, .messages: true
-        case .completions, .messageTokens, .embeddings, .images: false
+        case .completions, .messageTokens, .embeddings, .images, .imageEdits, .imageVariations: false
         }
     }
 }

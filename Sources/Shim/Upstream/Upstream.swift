@@ -117,7 +117,8 @@ package final class Upstream: Sendable {
         do {
             response = try await ClientError.retryingConnection(after: Self.pauses) {
                 try await self.client.send(
-                    "POST", options.basePath + endpoint.path, headers: headers(request), body: body)
+                    "POST", options.basePath + endpoint.path, headers: headers(request, isForm: endpoint.takesForm),
+                    body: body)
             } pause: { pause, _ in
                 // Jitter, so that many requests do not retry at once.
                 try await tools.sleep(pause * .random(in: 0.5...1.5))
@@ -143,11 +144,13 @@ package final class Upstream: Sendable {
         return reply
     }
 
-    private func headers(_ request: Request? = nil) -> Headers {
+    private func headers(_ request: Request? = nil, isForm: Bool = false) -> Headers {
         var headers: Headers = [
             "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
             "Accept-Encoding": "identity", "User-Agent": "shim/\(version)",
         ]
+        // It has the form's boundary.
+        if isForm { headers["Content-Type"] = request?.headers["Content-Type"] }
         switch options.api {
         case .openAI: headers["Authorization"] = options.key.map { "Bearer \($0)" }
         case .anthropic:
@@ -178,11 +181,12 @@ package final class Upstream: Sendable {
 /// The endpoints of an upstream.
 package enum UpstreamEndpoint: Sendable {
     case chat, completions, responses, messages, messageTokens, embeddings, images
+    case imageEdits, imageVariations
 
     /// The APIs that have the endpoint.
     fileprivate var apis: Set<ServiceAPI> {
         switch self {
-        case .chat, .completions, .responses, .embeddings, .images: [.openAI]
+        case .chat, .completions, .responses, .embeddings, .images, .imageEdits, .imageVariations: [.openAI]
         case .messages, .messageTokens: [.anthropic]
         }
     }
@@ -204,8 +208,13 @@ package enum UpstreamEndpoint: Sendable {
         case .messageTokens: "/messages/count_tokens"
         case .embeddings: "/embeddings"
         case .images: "/images/generations"
+        case .imageEdits: "/images/edits"
+        case .imageVariations: "/images/variations"
         }
     }
+
+    /// Whether its requests are forms instead of JSON.
+    fileprivate var takesForm: Bool { self == .imageEdits || self == .imageVariations }
 
     /// Whether a whole answer has what the endpoint is asked for.
     fileprivate func hasResult(_ answer: JSON) -> Bool {
@@ -219,7 +228,7 @@ package enum UpstreamEndpoint: Sendable {
         case .responses: "output"
         case .messages: "content"
         case .messageTokens: "input_tokens"
-        case .embeddings, .images: "data"
+        case .embeddings, .images, .imageEdits, .imageVariations: "data"
         }
     }
 
@@ -227,7 +236,7 @@ package enum UpstreamEndpoint: Sendable {
     var saysWhenItEnds: Bool {
         switch self {
         case .chat, .completions, .responses, .messages: true
-        case .messageTokens, .embeddings, .images: false
+        case .messageTokens, .embeddings, .images, .imageEdits, .imageVariations: false
         }
     }
 }

@@ -10,7 +10,9 @@ struct ImageServiceTests {
         let backend = FakeBackend { _ in .json(answer) }
         try await withServer(backend.handle) { url in try await call(ImageService(APIClient(url))) }
         #expect(backend.refusals == [])
-        return backend.requests.dropFirst().map { "\($0.target) \(String(decoding: $0.body, as: UTF8.self))" }
+        return backend.requests.dropFirst().map {
+            "\($0.target) \(String(decoding: $0.body.bytes ?? [], as: UTF8.self))"
+        }
     }
 
     @Test

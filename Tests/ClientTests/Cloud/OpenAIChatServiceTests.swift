@@ -45,7 +45,7 @@ struct OpenAIChatServiceTests {
         #expect(request.target == "/v1/chat/completions")
         #expect(request.headers["Authorization"] == "Bearer abc")
         #expect(
-            String(decoding: request.body, as: UTF8.self)
+            String(decoding: request.body.bytes ?? [], as: UTF8.self)
                 == #"{"model":"m","stream":true,"stream_options":{"include_usage":true},"#
                 + #""messages":[{"role":"user","content":"Hi"}]}"#)
     }

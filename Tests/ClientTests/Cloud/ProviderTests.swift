@@ -20,7 +20,7 @@ struct ProviderTests {
 
     private func sent(_ request: Request?) throws -> [[String: Any]] {
         let request = try #require(request)
-        let body = try JSONSerialization.jsonObject(with: Data(request.body)) as? [String: Any]
+        let body = try JSONSerialization.jsonObject(with: Data(request.body.bytes ?? [])) as? [String: Any]
         return try #require(body?["messages"] as? [[String: Any]])
     }
 
@@ -77,7 +77,7 @@ struct ProviderTests {
         }
         let request = try #require(requests.all.first)
         #expect(request.target == "/v1/messages" && request.headers["x-api-key"] == "abc")
-        #expect(String(decoding: request.body, as: UTF8.self).contains(#""system":"Be brief.""#))
+        #expect(String(decoding: request.body.bytes ?? [], as: UTF8.self).contains(#""system":"Be brief.""#))
     }
 
     @Test(arguments: [

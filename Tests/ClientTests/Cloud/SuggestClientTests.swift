@@ -17,7 +17,8 @@ struct SuggestClientTests {
             return .json(#"{"error": {"code": "INVALID_SECRET_KEY", "message": "no"}}"#, status: 401)
         }
         #expect(
-            String(decoding: request.body, as: UTF8.self) == #"{"product_id":"\#(product.uuidString.lowercased())"}"#)
+            String(decoding: request.body.bytes ?? [], as: UTF8.self)
+                == #"{"product_id":"\#(product.uuidString.lowercased())"}"#)
         return .json(#"{"access_token": "at_v1_x", "expires_at": 4000000000, "token_type": "Bearer"}"#)
     }
 
@@ -39,7 +40,9 @@ struct SuggestClientTests {
         #expect(request.headers.all("Authorization") == ["Bearer pk_v1_open"])
         #expect(request.headers["X-App-Identifier"] == "com.example.app")
         #expect(request.headers["X-Version"] == "7")
-        #expect(String(decoding: request.body, as: UTF8.self) == #"{"max_suggestions":2,"text":"Once","user":"u1"}"#)
+        #expect(
+            String(decoding: request.body.bytes ?? [], as: UTF8.self)
+                == #"{"max_suggestions":2,"text":"Once","user":"u1"}"#)
     }
 
     @Test(arguments: [

@@ -61,7 +61,7 @@ final class FakeBackend: Sendable {
         }
         guard let seconds = Double(time), abs(Date().timeIntervalSince1970 - seconds) < 300 else { return "too old" }
         let canonical =
-            "\(request.method)\n\(request.target)\n\(time)\n\(SHA256.digest(of: request.body).hexadecimal)"
+            "\(request.method)\n\(request.target)\n\(time)\n\(SHA256.digest(of: request.body.bytes ?? []).hexadecimal)"
         guard keys.contains(where: { hmacSHA256(canonical.utf8, key: $0.utf8).hexadecimal == signature }) else {
             return "wrong signature"
         }

@@ -23,7 +23,7 @@ struct SessionTests {
         }
         #expect(backend.requests.map(\.target) == ["/auth_token", "/chatgpt", "/chatgpt-simple"])
         #expect(backend.refusals == [])
-        let bodies = backend.requests.map { String(decoding: $0.body, as: UTF8.self) }
+        let bodies = backend.requests.map { String(decoding: $0.body.bytes ?? [], as: UTF8.self) }
         #expect(
             bodies[1] == #"{"messages":[{"content":"Hi","role":"user"},{"content":"Hello","role":"assistant"},"#
                 + #"{"content":"How are you? 🙂","role":"user"}]}"#)
@@ -37,7 +37,7 @@ struct SessionTests {
             #expect(answer.content == "Hello.")
         }
         let request = try #require(backend.requests.last)
-        #expect((request.method, request.target) == ("GET", "/dinners/today") && request.body.isEmpty)
+        #expect((request.method, request.target) == ("GET", "/dinners/today") && request.body.length == 0)
         #expect(request.headers["Content-Type"] == nil && backend.refusals == [])
     }
 
@@ -51,7 +51,9 @@ struct SessionTests {
         #expect(keys.count == 2)
         for request in backend.requests {
             let sent =
-                request.headers.fields.map(\.value) + [request.target, String(decoding: request.body, as: UTF8.self)]
+                request.headers.fields.map(\.value) + [
+                    request.target, String(decoding: request.body.bytes ?? [], as: UTF8.self),
+                ]
             for key in keys { #expect(!sent.joined().contains(key)) }
         }
     }

@@ -108,7 +108,7 @@ import Testing
 
     @Test func `an answer that one client's request may have spoilt does not cut off the others`() async throws {
         let fake = FakeUpstream { request in
-            String(decoding: request.body, as: UTF8.self).contains("nonsense")
+            String(decoding: request.body.bytes ?? [], as: UTF8.self).contains("nonsense")
                 ? .text("oh", status: 500) : json(completion)
         }
         try await fake.run { port in

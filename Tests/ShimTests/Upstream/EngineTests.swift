@@ -31,13 +31,13 @@ import Testing
     func `busy and too long go upstream where that is wanted`(_ error: LocalModelError, _ status: Int) async throws {
         for fields in ["", #""stream":true,"seed":9007199254740993,"timings_per_token":true"#] {
             let fake = FakeUpstream { request in
-                String(decoding: request.body, as: UTF8.self).contains("stream")
+                String(decoding: request.body.bytes ?? [], as: UTF8.self).contains("stream")
                     ? events(["data: {}\n\ndata: [DONE]\n\n"]) : json(completion)
             }
             let request = chatRequest(chatBody(fields))
             let reply = try await ask(failing(error), fake, configured, request)
             #expect(reply.status == 200 && reply.header("x-engine") == "upstream")
-            let body = String(decoding: fake.last?.body ?? [], as: UTF8.self)
+            let body = String(decoding: fake.last?.body.bytes ?? [], as: UTF8.self)
             #expect(
                 body.contains(#""model":"big""#) && !body.contains("Test-Q4") && !body.contains("timings_per_token"))
             #expect(body.contains("9007199254740993") == !fields.isEmpty)
@@ -78,7 +78,7 @@ import Testing
         let local = router(ScriptedLanguageModel())
         let reply = try await ask(local, fake, ["--upstream-model", "big"], chatRequest(image))
         #expect(reply.status == 200 && reply.header("x-engine") == "upstream")
-        let body = String(decoding: fake.last?.body ?? [], as: UTF8.self)
+        let body = String(decoding: fake.last?.body.bytes ?? [], as: UTF8.self)
         #expect(body.contains("http://127.0.0.1:1/x.png") && body.contains(#""model":"big""#))
         let own = chatRequest(image.replacingOccurrences(of: "Test-Q4", with: "eyes"))
         #expect(try await ask(local, fake, [], own).header("x-engine") == "upstream")

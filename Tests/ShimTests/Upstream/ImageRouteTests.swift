@@ -9,7 +9,7 @@ import Testing
     private let local = router(ScriptedLanguageModel())
 
     private func sent(_ fake: FakeUpstream) throws -> [String: Any] {
-        try #require(try JSONSerialization.jsonObject(with: Data(fake.last?.body ?? [])) as? [String: Any])
+        try #require(try JSONSerialization.jsonObject(with: Data(fake.last?.body.bytes ?? [])) as? [String: Any])
     }
 
     @Test(arguments: ["/dalle", "/vision", "/v1/images/generations"])
@@ -18,6 +18,41 @@ import Testing
         #expect(reply.status == 501 && reply.errorCode == "upstream_not_configured")
         #expect(reply.body.contains("--upstream"))
         #expect(reply.header("x-should-retry") == "false")
+    }
+
+    @Test(arguments: ["/v1/images/edits", "/v1/images/variations"])
+    func `forms with images are passed on as they are`(_ path: String) async throws {
+        let fake = FakeUpstream { request in
+            guard request.body.length ?? 0 < 1000 else { return json(#"{"data":[{"b64_json":"UklGRgAA"}]}"#) }
+            return events(["data: {\"b64_json\":\"\"}\n\n"])
+        }
+        func ask(_ fields: [String: String], type: String = "multipart/form-data; boundary=b") async throws
+            -> SocketReply
+        {
+            let form =
+                fields.sorted { $0.key < $1.key }.map { name, content in
+                    "--b\r\nContent-Disposition: form-data; name=\"\(name)\"\r\n\r\n\(content)\r\n"
+                }.joined() + "--b--\r\n"
+            let request =
+                "POST \(path) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: \(type)\r\n"
+                + "Content-Length: \(form.utf8.count)\r\n\r\n\(form)"
+            let reply = try await fake.run { try await throughDoor(local.with(upstream: $0), request) }
+            if reply.status == 200 {
+                #expect(fake.last?.target == path && fake.last?.headers["Content-Type"] == type)
+                #expect(fake.last?.headers["Authorization"] == "Bearer \(upstreamKey)")
+                #expect(fake.last?.body.bytes == Array(form.utf8))
+            }
+            return reply
+        }
+        // Larger than what routes without images take.
+        let large = try await ask(["image": String(repeating: "x", count: 9 << 20), "prompt": "a hat"])
+        #expect(large.status == 200 && large.body == #"{"data":[{"b64_json":"UklGRgAA"}]}"#)
+        let streamed = try await ask(["image[]": "x", "stream": "true"])
+        #expect(streamed.status == 200 && streamed.header("Content-Type")?.hasPrefix("text/event-stream") == true)
+        #expect(try await ask(["prompt": "x"]).answer.error["param"] as? String == "image")
+        #expect(try await ask(["image": "x"], type: "application/json").status == 400)
+        let alone = try await throughDoor(local, post(path, "--b--"))
+        #expect(alone.status == 501 && alone.errorCode == "upstream_not_configured")
     }
 
     @Test func `dalle has the app's defaults, and answers with an address`() async throws {

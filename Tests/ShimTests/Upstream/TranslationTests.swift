@@ -71,7 +71,7 @@ import Testing
 
     private func sent(_ fake: FakeUpstream) throws -> [String: Any] {
         let request = try #require(fake.last)
-        return try #require(try JSONSerialization.jsonObject(with: Data(request.body)) as? [String: Any])
+        return try #require(try JSONSerialization.jsonObject(with: Data(request.body.bytes ?? [])) as? [String: Any])
     }
 
     private func isEqual(_ value: Any?, _ json: String) throws -> Bool {
@@ -172,7 +172,7 @@ import Testing
         }
         #expect(reply.status == 200 && reply.body == answer)
         let asked = try #require(fake.last)
-        #expect(String(decoding: asked.body, as: UTF8.self) == body)
+        #expect(String(decoding: asked.body.bytes ?? [], as: UTF8.self) == body)
         #expect(asked.headers["anthropic-beta"] == "context-1m" && asked.headers["anthropic-version"] == "2024-01-01")
     }
 

@@ -78,7 +78,7 @@ import Testing
         let bytes = [UInt8]("data: {\"a\":\"".utf8) + [0xff] + "\"}\n\ndata: [DONE]\n\n".utf8
         let utf16 = Array(try #require(completion.data(using: .utf16LittleEndian)))
         let fake = FakeUpstream { request in
-            let streams = String(decoding: request.body, as: UTF8.self).contains("stream")
+            let streams = String(decoding: request.body.bytes ?? [], as: UTF8.self).contains("stream")
             return Response(
                 status: 200, headers: ["Content-Type": streams ? "text/event-stream" : "application/json"],
                 body: .bytes(streams ? bytes : utf16))

@@ -22,6 +22,7 @@ final class FakeUpstream: Sendable {
     func run<T: Sendable>(_ body: (UInt16) async throws -> T) async throws -> T {
         try await withServer(
             { [self] request in
+                let request = try await request.collected(upTo: .max)
                 requests.withLock { $0.append(request) }
                 return try await handler(request)
             }, body)

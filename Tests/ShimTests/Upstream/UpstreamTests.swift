@@ -22,7 +22,7 @@ import Testing
         #expect(asked.method == "POST" && asked.target == "/v1/chat/completions")
         // Its members are what they were, and in their order.
         #expect(
-            String(decoding: asked.body, as: UTF8.self)
+            String(decoding: asked.body.bytes ?? [], as: UTF8.self)
                 == body.replacingOccurrences(of: ", \"", with: ",\"").replacingOccurrences(of: ": [", with: ":["))
         #expect(asked.headers.all("Authorization") == ["Bearer \(upstreamKey)"])
         #expect(asked.headers["x-api-key"] == nil && asked.headers["Cookie"] == nil)
@@ -38,7 +38,7 @@ import Testing
             try await throughDoor(local.with(upstream: $0), chatRequest(chatBody(fields, model: "g")))
         }
         #expect(reply.status == 200)
-        let asked = String(decoding: try #require(fake.last).body, as: UTF8.self)
+        let asked = String(decoding: try #require(fake.last).body.bytes ?? [], as: UTF8.self)
         let messages = #""messages":[{"role":"user","content":"Hi"}]"#
         #expect(asked == #"{"model":"g",\#(messages)\#(expected.isEmpty ? "" : ",")\#(expected)}"#)
     }
@@ -139,7 +139,9 @@ import Testing
     @Test func `an answer without end is cut, streamed or not`() async throws {
         let piece = [UInt8](repeating: 0x20, count: 1 << 20)
         let endless = FakeUpstream { request in
-            let type = String(decoding: request.body, as: UTF8.self).contains("stream") ? "text/event-stream" : "a/b"
+            let type =
+                String(decoding: request.body.bytes ?? [], as: UTF8.self).contains("stream")
+                ? "text/event-stream" : "a/b"
             return Response(
                 status: 200, headers: ["Content-Type": type],
                 body: .stream { writer in while true { try await writer.write(piece) } })
