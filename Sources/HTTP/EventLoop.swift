@@ -22,9 +22,12 @@ struct ReadyEvents: OptionSet, Sendable {
 /// A thread that waits in epoll and is a `SerialExecutor`. The actors that own sockets run on it, so they get events
 /// without a lock or a thread switch.
 ///
+/// A task that serves a connection also prefers it as its `TaskExecutor`: Swift resumes continuations of other tasks on the
+/// shared pool of threads, which passes them on to the actor's executor, many at a time when the processor is busy.
+///
 /// `@unchecked Sendable`: `sources`, `nextToken` and `turns` are used on the loop's thread only, which `add` and `remove` check;
 /// the rest is constant or locked.
-final class EventLoop: SerialExecutor, @unchecked Sendable {
+final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable {
     /// One loop per process is enough for some hundred connections with long responses.
     static let shared = Result<EventLoop, NetworkError> { () throws(NetworkError) in try EventLoop() }
 
@@ -108,7 +111,10 @@ final class EventLoop: SerialExecutor, @unchecked Sendable {
                 defer { jobs.removeAll(keepingCapacity: true) }
                 return jobs
             }
-            for job in batch { job.runSynchronously(on: asUnownedSerialExecutor()) }
+            for job in batch {
+                job.runSynchronously(
+                    isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+            }
             if !turns.isEmpty { turns.removeFirst().resume() }
 
             let now = ContinuousClock.now

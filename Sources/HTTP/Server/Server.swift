@@ -58,6 +58,11 @@ package actor Server: EventSource {
     private var connections: [ObjectIdentifier: Connection] = [:]
     /// Clients wait in the backlog because the connection limit is reached or no descriptor was free.
     private var hasBacklog = false
+    /// Whether a job that accepts more is waiting for its turn.
+    private var goesOnAccepting = false
+    /// Connections accepted at once. More wait for their turn, behind the handshakes of these: a flood fills the backlog with
+    /// thousands, and opening them all would stall streams for tenths of a second.
+    private static let acceptedAtOnce = 16
     private var admission: Admission
     /// Whether `closeLongestIdle` is running.
     private var isMakingRoom = false
@@ -113,7 +118,7 @@ package actor Server: EventSource {
     /// Stops listening at once, lets running requests end, and closes the remaining connections after `grace`. Clients
     /// in the backlog are still served.
     package func stop(within grace: Duration = .seconds(10)) async {
-        accept()
+        accept(atMost: .max)
         stopListening()
         for connection in connections.values { await connection.drain() }
         await waitForConnections(until: .now + grace)
@@ -137,10 +142,13 @@ package actor Server: EventSource {
         if hasBacklog { accept() }
     }
 
-    private func accept() {
+    private func accept(atMost limit: Int = Server.acceptedAtOnce) {
         hasBacklog = false
+        var rest = limit
         for (socket, _) in sockets {
             while true {
+                guard rest > 0 else { return acceptLater() }
+                rest -= 1
                 guard canReserve || !admission.isFull else {
                     hasBacklog = true
                     Task { await closeLongestIdle() }
@@ -166,6 +174,18 @@ package actor Server: EventSource {
         }
     }
 
+    private func acceptLater() {
+        guard !goesOnAccepting else { return }
+        goesOnAccepting = true
+        Task(executorPreference: loop) { await self.goOnAccepting() }
+    }
+
+    private func goOnAccepting() async {
+        await withCheckedContinuation { loop.takeTurn($0) }
+        goesOnAccepting = false
+        accept()
+    }
+
     private var canReserve: Bool {
         !configuration.limits.reservedPaths.isEmpty && configuration.limits.reservedConnections > 0
     }
@@ -189,12 +209,18 @@ package actor Server: EventSource {
                 Task { await oldest.fail() }
             }
         }
-        Task {
-            await connection.serve()
-            connections[ObjectIdentifier(connection)] = nil
-            if isReserved { reserved.removeAll { $0 === connection } } else { admission.disconnect(network) }
-            if hasBacklog { accept() }
+        Task(executorPreference: loop) { await self.serve(connection) }
+    }
+
+    private func serve(_ connection: Connection) async {
+        await connection.serve()
+        connections[ObjectIdentifier(connection)] = nil
+        if connection.isReserved {
+            reserved.removeAll { $0 === connection }
+        } else {
+            admission.disconnect(connection.network)
         }
+        if hasBacklog { accept() }
     }
 
     /// Counts body bytes received on a connection.
