@@ -178,7 +178,7 @@ final class Compute {
             mean /= Float(count)
             var squares: Float = 0
             for index in 0..<count { squares += (values[index] - mean) * (values[index] - mean) }
-            let cutoff = mean + deviations * (squares / Float(max(1, count - 1))).squareRoot()
+            let cutoff = mean + deviations * (squares / Float(count)).squareRoot()
             for index in 0..<count { values[index] = max(0, values[index] - cutoff) }
         }
     }
