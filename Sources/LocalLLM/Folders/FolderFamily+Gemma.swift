@@ -99,9 +99,8 @@ extension FolderConversion {
         }
         set("attention.shared_kv_layers", .uint32(shared))
         set("embedding_length_per_layer_input", .uint32(try config.int("hidden_size_per_layer_input")))
-        if let cap = try config.doubleIfPresent("final_logit_softcapping") {
-            set("final_logit_softcapping", .float32(cap))
-        }
+        // Readers of the file assume 30 without the key.
+        set("final_logit_softcapping", .float32(try config.doubleIfPresent("final_logit_softcapping") ?? 0))
         // Newer folders list the differences of each layer.
         let ofLayers = config.object("per_layer_config")
         let ofFull = isWindowed.firstIndex(of: false).flatMap { ofLayers?.object(ofLayer: $0) }
