@@ -51,7 +51,9 @@ final class DecoderBuilder {
             case .declared: declaresRMS ? .rms : .layer
             }
         let epsilonKey = norm == .rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon"
-        epsilon = Float(try hyper.double(epsilonKey) ?? 1e-5)
+        var epsilon = try hyper.double(epsilonKey)
+        if epsilon == nil { epsilon = try hyper.double("attention.layer_norm_rms_epsilon") }
+        self.epsilon = Float(epsilon ?? 1e-5)
         windows = try Self.windows(hyper, family.windows, layers: layerCount)
         if let style = family.experts {
             experts = try Experts.Shape(hyper, style, width: width, layers: blocks)

@@ -5,6 +5,7 @@ extension Family {
     static let phis: [String: Family] = [
         "phi2": Family(norm: .layer, feedForwardNorm: nil, isParallel: true, activation: .gelu, isGated: false),
         "phi3": Family(),
-        "phimoe": Family(experts: .init()),
+        // Files have LayerNorm's epsilon under RMS norm's key.
+        "phimoe": Family(norm: .layer, experts: .init(gating: .sparseMixer, normalizesWeights: .declared)),
     ]
 }

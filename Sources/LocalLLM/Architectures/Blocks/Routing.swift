@@ -16,6 +16,9 @@ final class Routing {
         case softmaxOfChosen
         /// √ln(1 + eˣ)
         case rootOfSoftplus
+        /// SparseMixer (Liu et al. 2024): the highest logits are selected one after the other. The weight of each is its
+        /// share of a softmax over those logits, of the experts not selected before, that are at most 2 % lower.
+        case sparseMixer
     }
 
     private let gating: Gating
@@ -96,6 +99,9 @@ final class Routing {
                             if groups > 1 { keepBestGroups(selected) }
                         }
                         choose(by: selected, chosen, weights.baseAddress! + row * used)
+                        if gating == .sparseMixer {
+                            return weighOneByOne(scores, chosen, weights.baseAddress! + row * used)
+                        }
                         weigh(scores, chosen, weights.baseAddress! + row * used)
                     }
                 }
@@ -135,7 +141,7 @@ final class Routing {
     /// Converts a row's logits to scores in place.
     private func score(_ row: UnsafeMutablePointer<Float>) {
         switch gating {
-        case .softmaxOfChosen: break
+        case .softmaxOfChosen, .sparseMixer: break
         case .sigmoid: for expert in 0..<count { row[expert] = 1 / (1 + exp(-row[expert])) }
         case .rootOfSoftplus:
             for expert in 0..<count {
@@ -207,6 +213,24 @@ final class Routing {
         // At least the smallest normal half-precision number: sigmoids may all be 0.
         let divisor = gating == .softmaxOfChosen ? sum : normalizes ? max(sum, 6.103_515_6e-5) : 1
         for place in 0..<used { weights[place] *= scale / divisor }
+        sort(experts, weights)
+    }
+
+    /// As `weigh`, for SparseMixer. `experts` are in the order of their selection.
+    private func weighOneByOne(
+        _ logits: UnsafePointer<Float>, _ experts: UnsafeMutablePointer<Int32>, _ weights: UnsafeMutablePointer<Float>
+    ) {
+        for place in 0..<used {
+            let largest = logits[Int(experts[place])]
+            var sum: Float = 0
+            for expert in 0..<count {
+                let isLeft = !(0..<place).contains { experts[$0] == Int32(expert) }
+                let distance = (largest - logits[expert]) / max(abs(logits[expert]), largest)
+                // Not a number, for two zeros, is near.
+                if isLeft, !(distance > 0.02) { sum += exp(logits[expert] - largest) }
+            }
+            weights[place] = scale / sum
+        }
         sort(experts, weights)
     }
 
