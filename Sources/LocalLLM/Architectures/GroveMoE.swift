@@ -1,6 +1,7 @@
 import KernelFormats
 
-/// GroveMoE (Wu et al. 2025): each group of experts shares a smaller adjugate expert, which reads the experts' output.
+/// GroveMoE (Wu et al. 2025): each group of experts shares a smaller adjugate expert, whose output is added with the weights of
+/// the group's selected experts.
 extension Family {
     static let groveMoE = Family(
         experts: .init(),
@@ -37,8 +38,7 @@ private final class GroveExperts: FeedForward {
         let headWidth = try layer.headWidths().key
         let width = try hyper.countIfPresent("expert_chunk_feed_forward_length") ?? headWidth
         adjugateRouting = Routing(
-            count: routing.count / groupSize, used: routing.used, normalizes: true,
-            scale: try hyper.factor("expert_weights_scale") ?? 1)
+            count: routing.count / groupSize, used: routing.used, normalizes: false, scale: 1)
         adjugates = try Experts(
             layer.file, layer: layer.name, index: layer.index, width: layer.width,
             shape.routed(by: adjugateRouting, hiddenWidth: width), activation: .silu, isGated: true, scaled: false,
@@ -47,11 +47,12 @@ private final class GroveExperts: FeedForward {
 
     func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
         let compute = context.compute
-        experts.forward(input, into: output, context)
-        let scores = context.work[.routerLogits, input.rows, routing.count]
-        adjugateRouting.route(toGroupsOf: routing, size: groupSize, scores: scores, on: compute)
+        // `output` may be `input`.
         let added = context.work[.branch, input.rows, input.columns]
-        adjugates.forward(output, into: added, context)
+        compute.copy(input, into: added)
+        experts.forward(input, into: output, context)
+        adjugateRouting.route(toGroupsOf: routing, size: groupSize, rows: input.rows)
+        adjugates.forward(added, into: added, context)
         compute.add(added, times: scale, to: output)
     }
 }

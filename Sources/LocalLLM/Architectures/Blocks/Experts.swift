@@ -39,7 +39,8 @@ final class Experts: FeedForward {
     }
 
     private let shape: Shape
-    private let router: Linear
+    /// `nil`: another block selects the experts.
+    private let router: Linear?
     /// Added to the router's scores for selection only (DeepSeek V3).
     private let selectionBias: [Float]?
     /// Experts by token ID, `[vocabulary][used]`, instead of the router's selection (DeepSeek V4).
@@ -74,12 +75,16 @@ final class Experts: FeedForward {
         let (name, count, hidden) = (layer + "ffn_", routing.count, shape.hiddenWidths[index])
         self.shape = shape
         self.activation = activation
-        // Not repacked: rounding could change the choice of experts, and the router takes little time.
-        router = Linear(
-            weights: WeightMatrix(try file.tensor(name + "gate_inp.weight", shape: [width, count])),
-            bias: try file.vectorIfPresent(name + "gate_inp.bias", count))
-        let bias = layer + "exp_probs_b"
-        selectionBias = try file.vectorIfPresent(file.contains(bias) ? bias : bias + ".bias", count)
+        if suffix == "_exps" {
+            // Not repacked: rounding could change the choice of experts, and the router takes little time.
+            router = Linear(
+                weights: WeightMatrix(try file.tensor(name + "gate_inp.weight", shape: [width, count])),
+                bias: try file.vectorIfPresent(name + "gate_inp.bias", count))
+            let bias = layer + "exp_probs_b"
+            selectionBias = try file.vectorIfPresent(file.contains(bias) ? bias : bias + ".bias", count)
+        } else {
+            (router, selectionBias) = (nil, nil)
+        }
         expertsOfToken =
             index < shape.hashLayers
             ? try Self.expertsOfToken(file, name + "gate_tid2eid.weight", width: width, routing) : nil
@@ -152,6 +157,7 @@ final class Experts: FeedForward {
 
     /// Selects the experts of each row.
     func route(_ input: Matrix, _ context: LayerContext) {
+        guard let router else { return }
         let logits = context.work[.routerLogits, input.rows, routing.count]
         context.compute.multiply(input, by: router, into: logits)
         var fixed: ((Int) -> ArraySlice<Int32>)?

@@ -110,22 +110,30 @@ final class Routing {
         gather(total)
     }
 
-    /// Routes a step to the groups of the experts that `other` selected. Group g gets the score of expert g.
-    ///
-    /// - Parameter scores: Scores of `other`'s experts, `[rows, other.count]`.
-    func route(toGroupsOf other: Routing, size: Int, scores: Matrix, on compute: Compute) {
-        let total = scores.rows * used
-        reserve(total)
-        for row in 0..<scores.rows {
-            var sum: Float = 0
-            for index in row * used..<(row + 1) * used {
-                experts[index] = other.experts[index] / Int32(size)
-                weights[index] = scores[row][Int(experts[index])]
-                sum += weights[index]
+    /// Routes a step to the groups of the experts that `other` selected. A group has the sum of its experts' weights. If a row
+    /// has fewer groups than `used`, the first others fill its places, with weight 0.
+    func route(toGroupsOf other: Routing, size: Int, rows: Int) {
+        reserve(rows * used)
+        for row in 0..<rows {
+            let places = row * used..<(row + 1) * used
+            var end = places.lowerBound
+            func add(_ group: Int32, _ weight: Float) {
+                if let place = experts[places.lowerBound..<end].firstIndex(of: group) {
+                    weights[place] += weight
+                } else if end < places.upperBound {
+                    (experts[end], weights[end]) = (group, weight)
+                    end += 1
+                }
             }
-            for index in row * used..<(row + 1) * used { weights[index] *= scale / max(sum, 6.103_515_6e-5) }
+            for place in places { add(other.experts[place] / Int32(size), other.weights[place]) }
+            for group in 0..<count { add(Int32(group), 0) }
+            experts.withUnsafeMutableBufferPointer { experts in
+                weights.withUnsafeMutableBufferPointer { weights in
+                    sort(experts.baseAddress! + places.lowerBound, weights.baseAddress! + places.lowerBound)
+                }
+            }
         }
-        gather(total)
+        gather(rows * used)
     }
 
     /// Reserves memory for `total` places.
