@@ -16,14 +16,14 @@ public struct Architecture: Sendable {
         case encoderDecoder = "encoder-decoder"
     }
 
-    /// How results of the architecture were verified.
+    /// What the test suite compares the architecture's results with. Tests/Reference has the data.
     public enum Check: String, Sendable {
-        /// The test suite compares them with stored results of the reference implementation.
-        case referenceData = "reference data"
-        /// Compared with llama.cpp's logits of a tiny random model.
-        case llamaCpp = "llama.cpp"
-        /// Compared with transformers' logits of a tiny random model.
+        /// Results of transformers' implementation.
         case transformers
+        /// Results of a plain implementation after the published code or paper.
+        case paper
+        /// Nothing. Such models load only with `LocalModel.Configuration.allowsUnchecked`.
+        case none = "unchecked"
     }
 
     /// All supported architectures, sorted by name.
@@ -47,19 +47,6 @@ public struct Architecture: Sendable {
     }
 
     private static func check(_ name: String) -> Check {
-        withReferenceData.contains(name) ? .referenceData : name == "gptj" ? .transformers : .llamaCpp
+        Registry.unchecked.contains(name) ? .none : Registry.fromPapers.contains(name) ? .paper : .transformers
     }
-
-    /// Architectures for which `ReferenceFamilyTests` and the encoder tests hold reference results.
-    private static let withReferenceData: Set<String> = [
-        "afmoe", "arcee", "arwkv7", "baichuan", "bailingmoe2", "bert", "bloom", "chatglm", "cohere2", "command-r",
-        "deepseek", "deepseek2", "dots1", "ernie4_5", "eurobert", "exaone4", "falcon", "falcon-h1", "gemma",
-        "gemma-embedding", "gemma2", "gemma3", "gemma4", "glm4", "glm4moe", "gpt-oss", "gpt2", "gptneox", "granite",
-        "granitehybrid", "granitemoe", "hunyuan-dense", "hunyuan-moe", "internlm2", "jamba", "jina-bert-v2",
-        "jina-bert-v3", "kimi-linear", "lfm2", "lfm2moe", "llama", "llama-embed", "llama4", "mamba", "mamba2",
-        "minicpm", "minicpm3", "minimax-m2", "mistral3", "modern-bert", "mpt", "nemotron", "nemotron_h", "neo-bert",
-        "nomic-bert", "nomic-bert-moe", "olmo2", "olmoe", "openelm", "phi2", "phi3", "phimoe", "qwen2", "qwen2moe",
-        "qwen3", "qwen35", "qwen35moe", "qwen3moe", "qwen3next", "rwkv6", "rwkv6qwen2", "rwkv7", "seed_oss",
-        "smallthinker", "smollm3", "stablelm", "starcoder2", "t5", "t5encoder",
-    ]
 }
