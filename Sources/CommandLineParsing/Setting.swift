@@ -73,6 +73,12 @@ extension Setting<LocalModel.Configuration> {
             help:
                 "for a mixture of experts larger than the memory: read experts from the file when they are used, and keep as many as there is room for"
         ), .flag(\.expertsOnDisk))
+    package static let unchecked = Self(
+        Option(
+            "--unchecked",
+            help:
+                "load a model although results of its architecture were never compared with another implementation's (docs/models.md)"
+        ), .flag(\.allowsUnchecked))
     package static let draft = Self(
         Option(
             "--draft", value: "FILE", help: "a smaller model with the same vocabulary that drafts tokens, for speed"),
@@ -86,7 +92,7 @@ extension Setting<LocalModel.Configuration> {
         .adapters(\.adapters))
 
     /// Options for every program that loads a model.
-    package static let loading: [Self] = [.threads, .tier, .quantization, .expertsOnDisk]
+    package static let loading: [Self] = [.threads, .tier, .quantization, .expertsOnDisk, .unchecked]
     /// Options of programs that answer with a model.
     package static let all: [Self] = [.context, .imageEncoder, .draft, .adapters, .cacheType] + loading
 }

@@ -13,11 +13,12 @@ import Testing
     @Test func `each option sets its member of the configuration`() throws {
         let configuration = try configuration(
             "-c", "512", "--threads", "3", "--tier", "portable", "--cache-type", "q8_0", "--quantize", "q4_k_m",
-            "--experts-on-disk", "--draft", "/d.gguf", "--mmproj", "/e.gguf", "--lora", "/a.gguf:0.5", "--lora",
-            "/b.gguf")
+            "--experts-on-disk", "--unchecked", "--draft", "/d.gguf", "--mmproj", "/e.gguf", "--lora", "/a.gguf:0.5",
+            "--lora", "/b.gguf")
         #expect(configuration.contextSize == 512 && configuration.threads == 3 && configuration.tier == .portable)
         #expect(configuration.cacheFormat == .q8_0 && configuration.quantization == "Q4_K_M")
-        #expect(configuration.expertsOnDisk && configuration.draftModel?.path == "/d.gguf")
+        #expect(configuration.expertsOnDisk && configuration.allowsUnchecked)
+        #expect(configuration.draftModel?.path == "/d.gguf")
         #expect(configuration.imageEncoder?.path == "/e.gguf")
         #expect(configuration.adapters.map(\.scale) == [0.5, 1])
         #expect(configuration.adapters.map(\.url.path) == ["/a.gguf", "/b.gguf"])

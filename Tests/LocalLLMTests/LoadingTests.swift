@@ -34,6 +34,19 @@ import Testing
         #expect(error?.message.contains("hal9000") == true)
     }
 
+    @Test func `an architecture without reference data is refused with the option that allows it`() throws {
+        for architecture in Architecture.all where architecture.check == .none {
+            var builder = TinyModel().builder()
+            builder.metadata[0].value = .string(architecture.name)
+            let file = try GGUFFile(path: directory.write(builder.bytes(), as: "unchecked.gguf"))
+            let error = #expect(throws: ModelFileError.self) {
+                _ = try Loading(.init(threads: 1)) { _ in }.run(file)
+            }
+            #expect(error?.reason == .unsupported && error?.message.contains("--unchecked") == true)
+        }
+        try Registry.refuseUnchecked(GGUFFile(path: TinyModel().write(in: directory).path))
+    }
+
     @Test func `hyperparameters of any value are refused or work, and never trap`() async throws {
         let base = TinyModel().builder()
         let values: [GGUFBuilder.Value] = [

@@ -70,6 +70,16 @@ enum Registry {
     /// Architectures without reference data.
     static let unchecked: Set<String> = ["chameleon", "kimi-k3"]
 
+    /// Throws if the file's architecture is unchecked.
+    static func refuseUnchecked(_ file: GGUFFile) throws(ModelFileError) {
+        let name = try file.metadata.string("general.architecture")
+        guard unchecked.contains(name) else { return }
+        throw ModelFileError(
+            .unsupported,
+            "The results of the architecture '\(name)' were never compared with another implementation's, so answers may be wrong. Add --unchecked to load the model nevertheless (in the library: Configuration.allowsUnchecked).",
+            path: file.path)
+    }
+
     static func unsupported(_ architecture: String, path: String) -> ModelFileError {
         if let reason = refusals[architecture] {
             return ModelFileError(

@@ -19,6 +19,8 @@ extension LocalModel {
         /// Whether the experts of a mixture are read from the file when they are used, and only as many kept in memory as
         /// there is room for: a model larger than the memory runs, but slower. Needs a GGUF file.
         public var expertsOnDisk = false
+        /// Whether models of architectures load whose results were never compared with a reference (`Architecture.Check.none`).
+        public var allowsUnchecked = false
         /// Temperature, filters and repetition penalty of requests that do not set them; behind these, the model's own
         /// recommendations. Other members have no effect.
         package var sampling = SamplingOptions()

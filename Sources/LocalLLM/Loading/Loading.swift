@@ -36,6 +36,7 @@ final class Loading: Sendable {
     func run(_ file: GGUFFile) throws -> LoadedNetwork {
         progress(0)
         try checkCancellation()
+        if !configuration.allowsUnchecked { try Registry.refuseUnchecked(file) }
         let needs = try MemoryNeeds(file, configuration)
         let estimate = needs.estimate(available: SystemMemory.available())
         guard estimate.fits else { throw LocalModelError.insufficientMemory(estimate) }
@@ -60,6 +61,7 @@ final class Loading: Sendable {
             var (drafter, draftFile): (Drafter?, GGUFFile?)
             if let url = configuration.draftModel {
                 draftFile = try GGUFFile(path: url.path)
+                if !configuration.allowsUnchecked { try Registry.refuseUnchecked(draftFile!) }
                 drafter = try self.drafter(draftFile!, for: file, network, hasRoom ? compute : nil)
             } else if let predictor = network.predictor {
                 predictor.stateShape.format = configuration.cacheFormat
