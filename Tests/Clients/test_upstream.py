@@ -79,7 +79,7 @@ def test_official_sdk(pair):
         if kind is openai.RateLimitError:
             assert error.value.response.headers["retry-after"] == "7"
     with pytest.raises(openai.BadRequestError):
-        client.chat.completions.create(model=MODEL_NAME, messages=MESSAGES, extra_body={"max_tokens": -1})
+        client.chat.completions.create(model=MODEL_NAME, messages=MESSAGES, extra_body={"max_tokens": -2})
 
 
 def test_official_sdk_elsewhere(pair):

@@ -90,7 +90,8 @@ import Testing
         }
     }
 
-    @Test(arguments: ["data: <html>\n\n", "data: {\"a\":\n\n"]) func `an event that is no JSON ends the stream`(
+    @Test(arguments: ["data: <html>\n\n", "data: {\"a\":\n\n", "data: 1\n\n"])
+    func `an event that is no JSON ends the stream`(
         _ garbage: String
     ) async throws {
         let fake = FakeUpstream { _ in events(["data: {}\n\n" + garbage, "data: {}\n\ndata: [DONE]\n\n"]) }
