@@ -3,7 +3,7 @@ import JSON
 import Wire
 
 /// Splits an event stream into events without changing a byte (HTML Living Standard, "Parsing an event stream"). Checks
-/// that each event's data is a JSON object, and throws if it is an error.
+/// that each event's data is a JSON object or list, and throws if it is an error.
 struct EventRelay: Sendable {
     /// Maximum bytes of an event: a large image as base64.
     static let mostBytes = 8 << 20
@@ -69,7 +69,10 @@ struct EventRelay: Sendable {
                 isDone = true
                 continue
             }
-            guard let value = try? JSON(parsing: text, JSON.answerLimits), value.object != nil else { throw .isNoEvent }
+            guard let value = try? JSON(parsing: text, JSON.answerLimits), value.object != nil || value.array != nil
+            else {
+                throw .isNoEvent
+            }
             let type = value["type"]?.string
             guard type != "error", value["error"] == nil else {
                 throw APIError(upstreamEvent: text, hiding: key)
