@@ -25,8 +25,8 @@ final class MLP: FeedForward {
         self.innerScale = innerScale
     }
 
-    /// Prefill quantizes activations to 8 bits only here, where most of the work is: a third of the error of quantizing
-    /// them everywhere (docs/performance.md).
+    /// Prefill quantizes activations to 8 bits here, where most of the work is, and to more in attention: a third of the
+    /// error of 8 bits everywhere (docs/performance.md).
     func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
         forward(input, into: output, cutting: nil, context)
     }
