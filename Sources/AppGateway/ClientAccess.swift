@@ -133,8 +133,7 @@ final class ClientAccess: Authenticator {
         let signature = Self.bytes(
             PartnerSignature.signature(
                 identity: id, method: request.method, path: request.signedPath, body: request.body.bytes ?? [],
-                nonce: nonce,
-                secret: partner?.secret.value ?? ""))
+                nonce: nonce, secret: partner?.secret.value ?? ""))
         guard let signature, isEqualInConstantTime(signature, sent), let partner else { throw .signatureRefused }
         let principal = Principal(kind: .partner, id: partner.id)
         try remember(signature, time, principal, request)

@@ -103,6 +103,11 @@ class Layer:
         y = self.linear(x, name, sum(parts), bias)
         return np.split(y, np.cumsum(parts)[:-1], -1)
 
+    def fused_heads(self, x, bias=False):
+        """Queries, keys and values of one projection, [tokens, heads, HEAD] each."""
+        parts = self.fused(x, "attn_qkv", [HEADS * HEAD, KV_HEADS * HEAD, KV_HEADS * HEAD], bias)
+        return [part.reshape(len(x), -1, HEAD) for part in parts]
+
     def mlp(self, x, hidden=FEED, act=silu, suffix=""):
         return self.linear(
             act(self.linear(x, "ffn_gate" + suffix, hidden)) * self.linear(x, "ffn_up" + suffix, hidden), "ffn_down" + suffix,
@@ -193,8 +198,7 @@ decoder("deepseek", "DeepSeekMoE (Dai et al. 2024)", 3, deepseek, {
 
 def bailing(x, layer):
     h = layer.norm(x, "attn_norm")
-    q, k, v = layer.fused(h, "attn_qkv", [HEADS * HEAD, KV_HEADS * HEAD, KV_HEADS * HEAD])
-    q, k, v = (part.reshape(len(x), -1, HEAD) for part in [q, k, v])
+    q, k, v = layer.fused_heads(h)
     x = x + layer.linear(attend(rope(q, adjacent=True), rope(k, adjacent=True), v), "attn_output", WIDTH)
     h = layer.norm(x, "ffn_norm")
     weights = normalized(top(softmax(h @ layer("ffn_gate_inp", 6, WIDTH).T), 2))
@@ -208,8 +212,7 @@ decoder("bailingmoe", "Ling (Ling team 2025)", 2, bailing, {
 
 def bailing2(x, layer):
     h = layer.norm(x, "attn_norm")
-    q, k, v = layer.fused(h, "attn_qkv", [HEADS * HEAD, KV_HEADS * HEAD, KV_HEADS * HEAD])
-    q, k, v = (part.reshape(len(x), -1, HEAD) for part in [q, k, v])
+    q, k, v = layer.fused_heads(h)
     q, k = layer.norm(q, "attn_q_norm"), layer.norm(k, "attn_k_norm")
     x = x + layer.linear(attend(rope(q, width=16), rope(k, width=16), v), "attn_output", WIDTH)
     h = layer.norm(x, "ffn_norm")
@@ -252,8 +255,7 @@ decoder("refact", "Refact-1.6B's modeling_gpt_refact.py", 2, refact, {"attention
 
 def codeshell(x, layer):
     h = layer.layer_norm(x, "attn_norm")
-    q, k, v = layer.fused(h, "attn_qkv", [HEADS * HEAD, KV_HEADS * HEAD, KV_HEADS * HEAD], bias=True)
-    q, k, v = (part.reshape(len(x), -1, HEAD) for part in [q, k, v])
+    q, k, v = layer.fused_heads(h, bias=True)
     x = x + layer.linear(attend(rope(q), rope(k), v), "attn_output", WIDTH, bias=True)
     h = layer.layer_norm(x, "ffn_norm")
     return x + layer.linear(gelu(layer.linear(h, "ffn_up", FEED, bias=True)), "ffn_down", WIDTH, bias=True)
@@ -576,12 +578,6 @@ def looped(x, layer):
 decoder("nanbeige", "Nanbeige 4.2's modeling_nanbeige.py", 4, looped, {"block_count": 2, "num_loops": 2, "skip_loop_final_norm": False})
 
 
-def plamo_attention(h, layer, **options):
-    q, k, v = layer.fused(h, "attn_qkv", [HEADS * HEAD, KV_HEADS * HEAD, KV_HEADS * HEAD])
-    q, k, v = (part.reshape(len(h), -1, HEAD) for part in [q, k, v])
-    return q, k, v
-
-
 def gated_mlp(h, layer):
     gate, up = layer.fused(h, "ffn_up", [FEED, FEED])
     return layer.linear(silu(gate) * up, "ffn_down", WIDTH)
@@ -590,7 +586,7 @@ def gated_mlp(h, layer):
 def plamo2(x, layer):
     h = layer.norm(x, "attn_norm")
     if layer.index == 1:
-        q, k, v = plamo_attention(h, layer)
+        q, k, v = layer.fused_heads(h)
         q, k = rms(q, layer("attn_q_norm", HEADS, HEAD)), rms(k, layer("attn_k_norm", KV_HEADS, HEAD))
         y = layer.linear(attend(rope(q), rope(k), v), "attn_output", WIDTH)
     else:
@@ -622,7 +618,7 @@ decoder("plamo2", "PLaMo 2's modeling_plamo.py", 3, plamo2, {
 def plamo3(x, layer):
     is_global = layer.index % 4 == 3
     h = layer.norm(x, "attn_norm")
-    q, k, v = plamo_attention(h, layer)
+    q, k, v = layer.fused_heads(h)
     q, k = layer.norm(q, "attn_q_norm"), layer.norm(k, "attn_k_norm")
     base = 50000.0 if is_global else 10000.0
     y = layer.linear(attend(rope(q, base), rope(k, base), v, window=None if is_global else 8), "attn_output", WIDTH)
@@ -683,7 +679,7 @@ decoder("maple", "Maple's modeling_maple.py", 4, maple, {
 def spark(x, layer):
     is_global = layer.index % 4 == 3
     h = layer.norm(x, "attn_norm")
-    q, k, v = plamo_attention(h, layer)
+    q, k, v = layer.fused_heads(h)
     base, width = (50000.0, 8) if is_global else (10000.0, 32)
     y = attend(rope(q, base, width), rope(k, base, width), v, window=None if is_global else 8)
     gates = sigmoid(layer.linear(h, "attn_gate", HEADS))

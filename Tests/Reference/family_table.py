@@ -97,12 +97,17 @@ def yarn(config):
     return keys
 
 
+def part_of_layer(name, pattern):
+    """GGUF's prefix of the layer and what the pattern's group matches; (None, None) for another tensor."""
+    match = re.fullmatch(r".*layers\.(\d+)\." + pattern, name)
+    return (f"blk.{match[1]}.", match[2]) if match else (None, None)
+
+
 def state_space(name, shape, made):
     """Mamba's tensors: GGUF has -exp(A_log), and vectors of heads as columns."""
-    match = re.fullmatch(r".*layers\.(\d+)\.(?:mixer|mamba|linear_attn)\.(.*)", name)
-    if not match:
+    layer, part = part_of_layer(name, r"(?:mixer|mamba|linear_attn)\.(.*)")
+    if part is None:
         return None
-    layer, part = f"blk.{match[1]}.", match[2]
     if part == "A_log":
         return np.log(-made.get(layer + "ssm_a", shape if len(shape) == 2 else (*shape, 1), -1, 0.7).reshape(shape))
     if part == "D":
@@ -437,10 +442,9 @@ Case("nemotron_h_moe", "NemotronHForCausalLM", **NEMOTRON, layers_block_type=["m
 
 def delta_net(name, shape, made):
     """Qwen3-Next groups the projections by key head; GGUF has all queries, then keys, values and z apart."""
-    match = re.fullmatch(r"model\.layers\.(\d+)\.linear_attn\.(\w+)(?:\.weight)?", name)
-    if not match:
+    layer, part = part_of_layer(name, r"linear_attn\.(\w+)(?:\.weight)?")
+    if part is None:
         return None
-    layer, part = f"blk.{match[1]}.", match[2]
     if part == "in_proj_qkvz":
         keys, values, width = 2 * 16, 4 * 16, shape[1]
         qkv = made.get(layer + "attn_qkv.weight", (2 * keys + values, width))
@@ -465,10 +469,9 @@ Case("qwen3next", "Qwen3NextForCausalLM", shift=1, num_hidden_layers=4, linear_c
 
 
 def kimi(name, shape, made):
-    match = re.fullmatch(r"model\.layers\.(\d+)\.self_attn\.(.*)", name)
-    if not match:
+    layer, part = part_of_layer(name, r"self_attn\.(.*)")
+    if part is None:
         return None
-    layer, part = f"blk.{match[1]}.", match[2]
     if part == "conv1d.weight":
         size = (shape[0] // 3, shape[2])
         return np.concatenate([made.get(layer + f"ssm_conv1d_{kind}.weight", size, 0, 0.8) for kind in "qkv"]).reshape(shape)
@@ -612,10 +615,9 @@ Case("hrm_text", "HrmTextForCausalLM", like="llama", fill=stacks, num_key_value_
 
 
 def bailing(name, shape, made):
-    match = re.fullmatch(r"model\.layers\.(\d+)\.self_attn\.(.*)", name)
-    if not match:
+    layer, part = part_of_layer(name, r"self_attn\.(.*)")
+    if part is None:
         return None
-    layer, part = f"blk.{match[1]}.", match[2]
     if part == "conv1d.weight":
         size = (shape[0] // 3, shape[2])
         return np.concatenate([made.get(layer + f"ssm_conv1d_{kind}.weight", size, 0, 0.8) for kind in "qkv"]).reshape(shape)
@@ -679,11 +681,10 @@ Case("hy_v4", "HYV4ForCausalLM", seed=2, like="deepseek2", **SPARSE, **{**INDEXE
 
 
 def dots3(name, shape, made):
-    match = re.fullmatch(r"model\.layers\.(\d+)\.self_attn\.(.*)", name)
-    if not match:
+    layer, part = part_of_layer(name, r"self_attn\.(.*)")
+    if part is None:
         return None
-    layer, part = f"blk.{match[1]}.", match[2]
-    is_windowed = match[1] in "12"
+    is_windowed = layer in ("blk.1.", "blk.2.")
     if part == "q_a_layernorm.weight":  # GGUF's norms have the factors of the latent vectors.
         return made.get(layer + "attn_q_a_norm.weight", shape) / (64 / shape[0]) ** 0.5
     if part == "kv_a_layernorm.weight":
@@ -741,10 +742,9 @@ def qwen4(name, shape, made):
         prefix = f"blk.{match[1]}.hc_{'ffn' if match[2] == 'mlp' else 'attn'}" if match[1] else "output_hc"
         shift = 1 if match[3] == "hc_norm" else 0
         return made.get(f"{prefix}_{QWEN4_STREAMS[match[3]]}.weight", shape) - shift
-    match = re.fullmatch(r"model\.layers\.(\d+)\.linear_attn\.(\w+?)(?:\.weight)?", name)
-    if not match:
+    layer, part = part_of_layer(name, r"linear_attn\.(\w+?)(?:\.weight)?")
+    if part is None:
         return None
-    layer, part = f"blk.{match[1]}.", match[2]
 
     def heads(values, width):
         return values.reshape(2, 2, width, -1).swapaxes(0, 1).reshape(values.shape)

@@ -102,10 +102,11 @@ import Wire
             ("/v1/completions", false), ("/v1/embeddings", false),
         ] {
             let match = RouteTable.all.match(Request(method: "POST", target: path, path: path))
-            let seeing = match.bodyLimit(seesImages: true) ?? 0
+            guard case .route(let route, _) = match else { throw APIError.nothing(at: path) }
+            let seeing = route.bodyLimit(seesImages: true)
             #expect((seeing >= file / 3 * 4 + 8 << 20) == takesImages)
             #expect(seeing < file / 3 * 4 + 9 << 20)
-            #expect(match.bodyLimit(seesImages: false) == 8 << 20)
+            #expect(route.bodyLimit(seesImages: false) == 8 << 20)
         }
     }
 

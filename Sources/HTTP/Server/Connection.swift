@@ -321,8 +321,7 @@ actor Connection: SocketActor {
             var part = body.unread[...]
             body.unread = []
             if part.isEmpty { part = try await arrivedPart() ?? [] }
-            body.count += part.count
-            guard body.count <= limit else { throw RequestError.bodyTooLarge(limit) }
+            guard countedBytes <= limit else { throw RequestError.bodyTooLarge(limit) }
             if !part.isEmpty { return Array(part) }
             guard !body.hasEnded else { return nil }
             do throws(ConnectionError) {
@@ -350,8 +349,6 @@ private struct IncomingBody {
     var isBeingRead = false
     /// What came with the head, until it is read.
     var unread: [UInt8] = []
-    /// Bytes read so far.
-    var count = 0
     /// Set when the handler begins to read.
     var deadline: ContinuousClock.Instant?
 

@@ -30,13 +30,18 @@ final class Loading: Sendable {
         self.progress = progress
     }
 
+    /// Refuses an architecture without reference data, unless `allowsUnchecked`.
+    private func checkArchitecture(of file: GGUFFile) throws(ModelFileError) {
+        if !configuration.allowsUnchecked { try Registry.refuseUnchecked(file) }
+    }
+
     func cancel() { isCancelled.store(true, ordering: .relaxed) }
 
     /// - Throws: `ModelFileError`, `LocalModelError`, `CancellationError`.
     func run(_ file: GGUFFile) throws -> LoadedNetwork {
         progress(0)
         try checkCancellation()
-        if !configuration.allowsUnchecked { try Registry.refuseUnchecked(file) }
+        try checkArchitecture(of: file)
         let needs = try MemoryNeeds(file, configuration)
         let estimate = needs.estimate(available: SystemMemory.available())
         guard estimate.fits else { throw LocalModelError.insufficientMemory(estimate) }
@@ -60,9 +65,10 @@ final class Loading: Sendable {
             }
             var (drafter, draftFile): (Drafter?, GGUFFile?)
             if let url = configuration.draftModel {
-                draftFile = try GGUFFile(path: url.path)
-                if !configuration.allowsUnchecked { try Registry.refuseUnchecked(draftFile!) }
-                drafter = try self.drafter(draftFile!, for: file, network, hasRoom ? compute : nil)
+                let draft = try GGUFFile(path: url.path)
+                try checkArchitecture(of: draft)
+                draftFile = draft
+                drafter = try self.drafter(draft, for: file, network, hasRoom ? compute : nil)
             } else if let predictor = network.predictor {
                 predictor.stateShape.format = configuration.cacheFormat
                 drafter = Drafter(

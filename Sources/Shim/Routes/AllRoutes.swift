@@ -28,8 +28,12 @@ extension RouteTable {
         Route("POST", "/v1/messages", takesImages: true, handler: createMessage),
         Route("POST", "/v1/messages/count_tokens", takesImages: true, handler: countMessageTokens),
         Route("POST", "/v1/images/generations", handler: createImages),
-        Route("POST", "/v1/images/edits", bodyBytes: Route.imageBodyBytes, handler: editImages),
-        Route("POST", "/v1/images/variations", bodyBytes: Route.imageBodyBytes, handler: varyImages),
+        Route("POST", "/v1/images/edits", bodyBytes: Route.imageBodyBytes) {
+            try await forwardForm(to: .imageEdits, $0, $1)
+        },
+        Route("POST", "/v1/images/variations", bodyBytes: Route.imageBodyBytes) {
+            try await forwardForm(to: .imageVariations, $0, $1)
+        },
 
         // llama.cpp's API.
         Route("POST", "/models/unload", access: .clients(.operators), handler: unloadModel),

@@ -10,17 +10,8 @@ import Wire
         .images, context.body, streams: fields.stream == true, context.request, context.trace)
 }
 
-/// `POST /v1/images/edits`: forwards the form to the upstream unchanged.
-@Sendable func editImages(_ context: RequestContext, _ services: Services) async throws -> Response {
-    try await forwardForm(to: .imageEdits, context, services)
-}
-
-/// `POST /v1/images/variations`: forwards the form to the upstream unchanged.
-@Sendable func varyImages(_ context: RequestContext, _ services: Services) async throws -> Response {
-    try await forwardForm(to: .imageVariations, context, services)
-}
-
-private func forwardForm(
+/// `POST /v1/images/edits` and `/v1/images/variations`: forward the form to the upstream unchanged.
+func forwardForm(
     to endpoint: UpstreamEndpoint, _ context: RequestContext, _ services: Services
 ) async throws -> Response {
     let upstream = try services.upstream(for: "Images")

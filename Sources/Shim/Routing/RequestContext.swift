@@ -1,5 +1,6 @@
 package import HTTP
 import Synchronization
+import Wire
 
 /// A request with its route, client and trace, as handlers get it.
 package struct RequestContext: Sendable {
@@ -20,12 +21,18 @@ package struct RequestContext: Sendable {
     /// The request's body, which the front door has read.
     package var body: [UInt8] { request.body.bytes ?? [] }
 
-    /// Reads the body into memory. Nobody wants the body of a request without a route.
+    /// Reads the body into memory. Without a route it is not read: nobody wants it.
     ///
     /// - Throws: A 413 if it exceeds the route's limit.
     mutating func readBody(seesImages: Bool) async throws {
-        guard let limit = match.bodyLimit(seesImages: seesImages) else { return }
-        if let length = request.body.length { try match.checkBody(length, limit) }
+        guard case .route(let route, _) = match else { return }
+        let limit = route.bodyLimit(seesImages: seesImages)
+        if let length = request.body.length, length > limit {
+            throw APIError(
+                status: 413, kind: .invalidRequest,
+                message: "\(route.name) takes a body of at most \(limit) bytes, got \(length).",
+                code: "request_too_large")
+        }
         request = try await request.collected(upTo: limit)
     }
 

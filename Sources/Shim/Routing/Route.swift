@@ -46,6 +46,13 @@ package struct Route: Sendable {
         self.handler = handler
     }
 
+    /// Maximum bytes of a body.
+    ///
+    /// - Parameter seesImages: Whether the server's model sees images.
+    func bodyLimit(seesImages: Bool) -> Int {
+        seesImages && limits.takesImages ? Self.imageBodyBytes : limits.bodyBytes
+    }
+
     var name: String { paths[0].text.replacing("*}", with: "}") }
 }
 

@@ -33,7 +33,7 @@ package struct RouteTable: Sendable {
 
     /// Maximum bytes of a body of any route.
     func bodyLimit(seesImages: Bool) -> Int {
-        routes.compactMap { Match.route($0, parameters: [:]).bodyLimit(seesImages: seesImages) }.max() ?? 0
+        routes.map { $0.bodyLimit(seesImages: seesImages) }.max() ?? 0
     }
 }
 
@@ -46,22 +46,6 @@ extension RouteTable.Match {
         case .otherMethods(let routes): routes[0].access
         case .nothing: .clients(.standard)
         }
-    }
-
-    /// Maximum bytes of the route's bodies; `nil` without a route.
-    ///
-    /// - Parameter seesImages: Whether the server's model sees images.
-    func bodyLimit(seesImages: Bool) -> Int? {
-        guard case .route(let route, _) = self else { return nil }
-        return seesImages && route.limits.takesImages ? Route.imageBodyBytes : route.limits.bodyBytes
-    }
-
-    /// Throws a 413 for a body above the route's limit.
-    func checkBody(_ count: Int, _ limit: Int) throws(APIError) {
-        guard count > limit else { return }
-        throw APIError(
-            status: 413, kind: .invalidRequest,
-            message: "\(name) takes a body of at most \(limit) bytes, got \(count).", code: "request_too_large")
     }
 
     func limits(for method: String) -> Route.Limits {
