@@ -22,7 +22,7 @@ import Testing
         /// - Returns: The number of turns before each job, and in the end.
         func run(turns count: Int, jobs: Int) async -> [Int] {
             // They prefer the loop, as the tasks that serve connections do: else turns pass through the pool of threads, and
-            // come in heaps.
+            // several come at once.
             let tasks = (0..<count).map { _ in Task(executorPreference: loop) { await self.takeTurn() } }
             await withCheckedContinuation { runJob(jobs, after: count, $0) }
             for task in tasks { await task.value }

@@ -200,7 +200,7 @@ struct SchemaCompiler {
                     pending.removeLast(pending.count - waiting)
                 }
                 let hidesAll = keyword == .ref && index.draft.hidesSiblingsOfReferences
-                members = hidesAll ? .init() : members.without(keyword.droppedWithIt)
+                members = hidesAll ? .init([:]) : members.without(keyword.droppedWithIt)
             }
         }
     }

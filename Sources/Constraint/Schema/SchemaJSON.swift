@@ -12,12 +12,24 @@ enum SchemaJSON: Sendable {
     struct Members: Sendable {
         typealias Member = (key: [UInt8], keyword: Keyword?, value: SchemaJSON)
 
-        private(set) var list: [Member] = []
+        let list: [Member]
         /// Empty while there are few keys, which are compared faster than hashed.
-        private var index: [[UInt8]: Int] = [:]
+        private let index: [[UInt8]: Int]
         private static let fewKeys = 16
 
-        init() {}
+        init(_ object: JSON.Object) {
+            self.init(
+                unique: object.members.map { name, value in
+                    let key = Array(name.utf8)
+                    return (key, Keyword(key), SchemaJSON(value))
+                })
+        }
+
+        private init(unique list: [Member]) {
+            self.list = list
+            let indexed = list.count >= Self.fewKeys ? list : []
+            index = Dictionary(indexed.enumerated().map { ($1.key, $0) }, uniquingKeysWith: { first, _ in first })
+        }
 
         subscript(_ key: String) -> SchemaJSON? {
             guard index.isEmpty else { return self[Array(key.utf8)] }
@@ -46,25 +58,7 @@ enum SchemaJSON: Sendable {
         var count: Int { list.count }
 
         func without(_ keywords: Set<Keyword>) -> Members {
-            var rest = Members()
-            for member in list where member.keyword.map({ !keywords.contains($0) }) ?? true {
-                rest.set(member.key, member.value)
-            }
-            return rest
-        }
-
-        /// Sets a property; of duplicate keys the last counts, as in most parsers.
-        mutating func set(_ key: [UInt8], _ value: SchemaJSON) {
-            if let place = place(of: key) {
-                list[place].value = value
-                return
-            }
-            list.append((key, Keyword(key), value))
-            if list.count == Self.fewKeys {
-                for (place, member) in list.enumerated() { index[member.key] = place }
-            } else if list.count > Self.fewKeys {
-                index[key] = list.count - 1
-            }
+            Members(unique: list.filter { $0.keyword.map { !keywords.contains($0) } ?? true })
         }
     }
 
@@ -79,10 +73,7 @@ enum SchemaJSON: Sendable {
         case .number(let number): self = .number(Decimal(text: number.text.utf8))
         case .string(let text): self = .string(Array(text.utf8))
         case .array(let items): self = .array(items.map { SchemaJSON($0) })
-        case .object(let object):
-            var members = Members()
-            for (name, value) in object.members { members.set(Array(name.utf8), SchemaJSON(value)) }
-            self = .object(members)
+        case .object(let object): self = .object(Members(object))
         }
     }
 

@@ -249,7 +249,7 @@ actor Connection: SocketActor {
         Array("\(String(bytes.count, radix: 16))\r\n".utf8) + bytes + Array("\r\n".utf8)
     }
 
-    /// Answers bytes that are no request. Closes the connection.
+    /// Answers an invalid request, as the last response of the connection.
     private func refuse(_ error: RequestError) async {
         hasTimedOut = false
         begin()  // its first bytes may already be invalid
