@@ -101,8 +101,8 @@ let constraint = common + [.unsafeFlags(["-enforce-exclusivity=unchecked"], .whe
 
 let engine: [Target.Dependency] =
     [
-        "Constraint", "Dialects", "JSON", "Template", "Tokenizer", "KernelFormats", "KernelsPortable", "CIntrinsics",
-        "CLinux", "COpenBLAS", "CImages", "Platform",
+        "Constraint", "Dialects", "GGUF", "JSON", "Template", "Tokenizer", "KernelFormats", "KernelsPortable",
+        "CIntrinsics", "CLinux", "COpenBLAS", "CImages", "Platform",
     ] + tiers + macros
 let kernelTests: [Target.Dependency] = ["CIntrinsics", "KernelFormats", "KernelsPortable", "TestSupport"] + tiers
 
@@ -131,6 +131,10 @@ let libraries: [Target] = [
     .target(
         name: "Constraint", dependencies: ["JSON", "Platform", "Tokenizer"],
         swiftSettings: constraint),
+    .target(
+        name: "GGUF",
+        dependencies: ["Constraint", "JSON", "KernelFormats", "KernelsPortable", "Platform", "Tokenizer"],
+        swiftSettings: common),
     .target(
         name: "LocalLLM",
         dependencies: engine, swiftSettings: common + macroSettings, linkerSettings: linking),
@@ -192,7 +196,7 @@ let testTargets: [Target] = [
     .testTarget(
         name: "LocalLLMTests",
         dependencies: [
-            "Constraint", "Dialects", "JSON", "LocalLLM", "Platform", "Template", "Tokenizer", "KernelFormats",
+            "Constraint", "Dialects", "GGUF", "JSON", "LocalLLM", "Platform", "Template", "Tokenizer", "KernelFormats",
             "TestSupport",
         ],
         // Without the macros their tests do not compile.

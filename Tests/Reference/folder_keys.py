@@ -3,7 +3,7 @@
     pip install transformers==5.24.0
     python folder_keys.py            # ends with status 1 if a key is neither read nor declared without effect
 
-A key counts as read if Sources/LocalLLM/Folders or the safetensors reader names it: it is obeyed, or refused by name. Keys
+A key counts as read if Sources/GGUF/Folders or the safetensors reader names it: it is obeyed, or refused by name. Keys
 without effect are those in docs/safetensors.md, "Keys without effect".
 """
 
@@ -20,7 +20,7 @@ from transformers import GenerationConfig
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SOURCES = [*ROOT.glob("Sources/LocalLLM/Folders/*.swift"), *ROOT.glob("Sources/LocalLLM/Files/Safetensors/*.swift")]
+SOURCES = [*ROOT.glob("Sources/GGUF/Folders/*.swift"), *ROOT.glob("Sources/GGUF/Safetensors/*.swift")]
 READ = set(re.findall(r'"(?:tokenizer\.ggml\.)?([A-Za-z_][A-Za-z0-9_]*)"', "".join(path.read_text() for path in SOURCES)))
 # Composed in the sources: "\(role)_token", "\(role)_token_id", "add_\(role)_token".
 for role in ["bos", "eos", "unk", "sep", "pad", "cls", "mask"]:

@@ -104,13 +104,3 @@ extension ModelReader {
         try tensorIfPresent(name, shape: [count])?.floats()
     }
 }
-
-extension TensorView {
-    /// All values, as floats.
-    func floats() -> [Float] {
-        [Float](unsafeUninitializedCapacity: count) { buffer, initialized in
-            dequantize(type, bytes.baseAddress!, into: buffer.baseAddress!, count: count)
-            initialized = count
-        }
-    }
-}

@@ -1,3 +1,4 @@
+@testable import GGUF
 import KernelFormats
 import TestSupport
 import Testing

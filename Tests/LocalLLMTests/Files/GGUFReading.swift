@@ -1,3 +1,4 @@
+@testable import GGUF
 import KernelFormats
 
 @testable import LocalLLM

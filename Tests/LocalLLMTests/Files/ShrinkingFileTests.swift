@@ -1,3 +1,4 @@
+@testable import GGUF
 import Foundation
 import Glibc
 import TestSupport

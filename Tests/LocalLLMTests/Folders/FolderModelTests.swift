@@ -1,3 +1,4 @@
+@testable import GGUF
 import Foundation
 import KernelFormats
 import TestSupport

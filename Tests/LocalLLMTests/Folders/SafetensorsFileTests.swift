@@ -1,3 +1,4 @@
+@testable import GGUF
 import JSON
 import Foundation
 import TestSupport

@@ -1,22 +1,24 @@
 /// Reads the fields of a GGUF header in order. Lengths and counts are checked against the remaining bytes before
 /// anything is read or allocated.
-struct GGUFReader {
+package struct GGUFReader {
     /// Arrays of arrays are legal but unused; this bounds the recursion that walks them.
     static let maximumArrayDepth = 8
 
     let file: MappedFile
     private(set) var offset = 0
 
-    init(_ file: MappedFile) { self.file = file }
+    package init(_ file: MappedFile) { self.file = file }
 
-    var remaining: Int { file.bytes.count - offset }
+    package var remaining: Int { file.bytes.count - offset }
 
-    func failure(_ reason: ModelFileError.Reason, _ message: String, at byteOffset: Int? = nil) -> ModelFileError {
+    package func failure(_ reason: ModelFileError.Reason, _ message: String, at byteOffset: Int? = nil)
+        -> ModelFileError
+    {
         ModelFileError(reason, message, path: file.path, byteOffset: byteOffset ?? offset)
     }
 
     /// - Parameter what: Name of the field, for the error if the file ends here.
-    mutating func read<T: FixedWidthInteger & BitwiseCopyable>(
+    package mutating func read<T: FixedWidthInteger & BitwiseCopyable>(
         _: T.Type, _ what: @autoclosure () -> String
     ) throws(ModelFileError) -> T {
         let size = MemoryLayout<T>.size
@@ -48,7 +50,7 @@ struct GGUFReader {
     }
 
     /// The next `count` bytes, without copying; throws if `count` is negative.
-    mutating func readBytes(_ count: Int, _ what: @autoclosure () -> String) throws(ModelFileError)
+    package mutating func readBytes(_ count: Int, _ what: @autoclosure () -> String) throws(ModelFileError)
         -> UnsafeRawBufferPointer
     {
         guard (0...remaining).contains(count) else {

@@ -1,5 +1,5 @@
 /// The types of metadata values, numbered as in GGUF files.
-enum GGUFValueType: UInt32, Sendable {
+package enum GGUFValueType: UInt32, Sendable {
     case uint8, int8, uint16, int16, uint32, int32, float32, bool, string, array, uint64, int64, float64
 
     /// Bytes of a value; for strings and arrays the minimum.
@@ -24,14 +24,14 @@ enum GGUFValueType: UInt32, Sendable {
 /// One metadata value by its place in the file. It is decoded on access, so unused vocabularies cost nothing.
 ///
 /// The parser has checked that it is in bounds, including nested strings and arrays.
-struct GGUFValue: Sendable {
+package struct GGUFValue: Sendable {
     let file: MappedFile
-    let type: GGUFValueType
+    package let type: GGUFValueType
     /// Offset of the value's bytes, after the type; for arrays and strings, of their header.
     let offset: Int
 
     /// An integer of any width; `nil` for other types and for numbers that do not fit into `Int`.
-    var int: Int? {
+    package var int: Int? {
         switch type {
         case .uint8: Int(load(UInt8.self))
         case .int8: Int(load(Int8.self))
@@ -45,7 +45,7 @@ struct GGUFValue: Sendable {
         }
     }
 
-    var double: Double? {
+    package var double: Double? {
         switch type {
         case .float32: Double(Float(bitPattern: load(UInt32.self)))
         case .float64: Double(bitPattern: load(UInt64.self))
@@ -53,7 +53,7 @@ struct GGUFValue: Sendable {
         }
     }
 
-    var bool: Bool? { type == .bool ? load(UInt8.self) != 0 : nil }
+    package var bool: Bool? { type == .bool ? load(UInt8.self) != 0 : nil }
 
     /// The bytes of a string, not copied; valid while `file` lives.
     var stringBytes: UnsafeRawBufferPointer? {
@@ -64,7 +64,7 @@ struct GGUFValue: Sendable {
     /// `nil` also if the bytes are not UTF-8.
     var string: String? { stringBytes.flatMap { String(validating: $0, as: UTF8.self) } }
 
-    var array: GGUFArray? {
+    package var array: GGUFArray? {
         guard type == .array, let elementType = GGUFValueType(rawValue: load(UInt32.self)) else { return nil }
         let count = GGUFValue(file: file, type: .uint64, offset: offset + 4).load(Int.self)
         return GGUFArray(file: file, elementType: elementType, count: count, offset: offset + 12)
@@ -89,19 +89,19 @@ struct GGUFValue: Sendable {
 }
 
 /// An array in a file's metadata, whose elements are decoded during iteration.
-struct GGUFArray: Sequence, Sendable {
+package struct GGUFArray: Sequence, Sendable {
     let file: MappedFile
     let elementType: GGUFValueType
-    let count: Int
+    package let count: Int
     /// Offset of the first element.
     let offset: Int
 
-    struct Iterator: IteratorProtocol {
+    package struct Iterator: IteratorProtocol {
         let array: GGUFArray
         var index = 0
         var offset: Int
 
-        mutating func next() -> GGUFValue? {
+        package mutating func next() -> GGUFValue? {
             guard index < array.count else { return nil }
             index += 1
             let value = GGUFValue(file: array.file, type: array.elementType, offset: offset)
@@ -110,12 +110,12 @@ struct GGUFArray: Sequence, Sendable {
         }
     }
 
-    var underestimatedCount: Int { count }
+    package var underestimatedCount: Int { count }
 
-    func makeIterator() -> Iterator { Iterator(array: self, offset: offset) }
+    package func makeIterator() -> Iterator { Iterator(array: self, offset: offset) }
 
     /// All elements transformed; `nil` if `transform` returns `nil` for one.
-    func decode<T>(_ transform: (GGUFValue) -> T?) -> [T]? {
+    package func decode<T>(_ transform: (GGUFValue) -> T?) -> [T]? {
         var result: [T] = []
         // The parser has checked this count: each element takes at least a byte of the file.
         result.reserveCapacity(count)

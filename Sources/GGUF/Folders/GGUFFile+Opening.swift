@@ -1,7 +1,7 @@
 extension GGUFFile {
     /// Opens a model: a GGUF file, or a folder of safetensors, converted in memory. For a split model any part may be
     /// given; the others are looked up beside it.
-    init(path: String) throws(ModelFileError) {
+    package init(path: String) throws(ModelFileError) {
         if SafetensorsFolder.isFolder(path) {
             self = try FolderModel(SafetensorsFolder(path: path)).file()
         } else {

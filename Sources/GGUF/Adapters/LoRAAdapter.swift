@@ -2,25 +2,25 @@ import KernelFormats
 
 /// A low-rank adapter (LoRA, Hu et al. 2021): adds two thin matrices to some of a model's matrices W, so that a layer
 /// computes `W·x + factor · B·(A·x)`. The model's own weights are not changed.
-final class LoRAAdapter: Sendable {
+package final class LoRAAdapter: Sendable {
     /// The update of a matrix, or of each of the experts' matrices.
-    struct Update: Sendable {
-        let rank: Int
+    package struct Update: Sendable {
+        package let rank: Int
         /// Number of inputs, and below of outputs, of one matrix.
-        let columns: Int
-        let rows: Int
+        package let columns: Int
+        package let rows: Int
         /// `[matrices][rank][columns]`; for embeddings `[vocabulary][rank]`.
-        let a: [Float]
+        package let a: [Float]
         /// B in groups of outputs, `[matrices][groups][rank][LowRankProduct.groupOutputs]`; the last group of a matrix is
         /// filled up with zeros.
-        private(set) var b: [Float]
+        package private(set) var b: [Float]
         /// alpha / rank, or 1.
-        let factor: Float
+        package let factor: Float
         /// Whether the matrix is an embedding table: `A` then has a column for each token.
-        let isOfEmbeddings: Bool
+        package let isOfEmbeddings: Bool
 
         /// - Parameter b: `[matrices][rows][rank]`.
-        init(
+        package init(
             rank: Int, columns: Int, rows: Int, a: [Float], b: [Float], factor: Float = 1, isOfEmbeddings: Bool = false
         ) {
             (self.rank, self.columns, self.rows, self.a) = (rank, columns, rows, a)
@@ -39,29 +39,29 @@ final class LoRAAdapter: Sendable {
         }
 
         /// Index in `b`.
-        func indexOfB(matrix: Int = 0, row: Int = 0, _ k: Int = 0) -> Int {
+        package func indexOfB(matrix: Int = 0, row: Int = 0, _ k: Int = 0) -> Int {
             let size = LowRankProduct.groupOutputs
             let group = matrix * ((rows + size - 1) / size) + row / size
             return (group * rank + k) * size + row % size
         }
     }
 
-    let path: String
-    let name: String
+    package let path: String
+    package let name: String
     /// By the name of the adapted tensor.
-    let updates: [String: Update]
+    package let updates: [String: Update]
     /// Tokens in a prompt that activate the adapter (aLoRA); empty: it is always active.
-    let invocation: [Int32]
+    package let invocation: [Int32]
     /// The adapter's task, and the prefix of texts for that task, as declared by Jina's adapters.
-    let task: String?
-    let promptPrefix: String?
+    package let task: String?
+    package let promptPrefix: String?
 
     /// - Parameters:
     ///   - base: Architecture of the model, and the shapes of its tensors.
     ///   - isOfEncoder: Whether the model is an encoder, of which only layers, token and token type embeddings can be
     ///     adapted.
     /// - Throws: `ModelFileError` for a file that is not an adapter, or not one for this model.
-    init(path: String, base: AdaptableModel, isOfEncoder: Bool) throws(ModelFileError) {
+    package init(path: String, base: AdaptableModel, isOfEncoder: Bool) throws(ModelFileError) {
         let file =
             SafetensorsFolder.isFolder(path)
             ? try AdapterFolder(path: path, base: base).file() : try GGUFFile(path: path)
@@ -129,7 +129,7 @@ final class LoRAAdapter: Sendable {
     }
 
     /// An adapter stored in the model file.
-    init(path: String, name: String, updates: [String: Update]) {
+    package init(path: String, name: String, updates: [String: Update]) {
         (self.path, self.name, self.updates) = (path, name, updates)
         (invocation, task, promptPrefix) = ([], nil, nil)
     }
@@ -138,7 +138,7 @@ final class LoRAAdapter: Sendable {
 }
 
 /// The properties of a model that an adapter must match.
-struct AdaptableModel: Sendable {
+package struct AdaptableModel: Sendable {
     let architecture: String
     /// Shapes by tensor name, dimensions in GGUF's order.
     let shapes: [String: [Int]]
@@ -146,7 +146,7 @@ struct AdaptableModel: Sendable {
     let heads: Int
     let kvHeads: Int
 
-    init(_ file: GGUFFile) throws(ModelFileError) {
+    package init(_ file: GGUFFile) throws(ModelFileError) {
         architecture = try file.metadata.string("general.architecture")
         heads = file.metadata["\(architecture).attention.head_count"]?.int ?? 0
         kvHeads = file.metadata["\(architecture).attention.head_count_kv"]?.int ?? heads

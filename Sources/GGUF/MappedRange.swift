@@ -6,7 +6,7 @@ import Synchronization
 /// Reading beyond the end of a truncated file raises SIGBUS, which would end the process. The handler installed here
 /// maps zeros in place of the missing bytes and sets a flag, so that whoever computed with them can reject the result.
 /// Signals for other addresses go to the previous handler.
-final class MappedRange: Sendable {
+package final class MappedRange: Sendable {
     private let slot: Int?
 
     init(_ bytes: UnsafeRawBufferPointer) {

@@ -4,21 +4,21 @@ import KernelFormats
 ///
 /// Written to the specification in docs/gguf.md of the ggml repository. Everything is checked against the file's size
 /// on opening, so a `TensorView` or `GGUFValue` is safe to read whatever the file holds.
-struct GGUFFile {
+package struct GGUFFile {
     /// Path of the part that was opened.
-    let path: String
+    package let path: String
     /// Metadata of the first part, if the model is split.
-    let metadata: GGUFMetadata
+    package let metadata: GGUFMetadata
     /// In the order of the file, part after part.
-    let tensors: [TensorView]
+    package let tensors: [TensorView]
     /// Bytes of all parts together.
-    let byteCount: Int
+    package let byteCount: Int
     /// The mappings of all parts.
     private let ranges: [MappedRange]
     private let indexByName: [String: Int]
 
     /// A model composed of several files.
-    init(path: String, metadata: GGUFMetadata, tensors: [TensorView], ranges: [MappedRange]) {
+    package init(path: String, metadata: GGUFMetadata, tensors: [TensorView], ranges: [MappedRange]) {
         self.path = path
         self.metadata = metadata
         self.tensors = tensors
@@ -28,7 +28,7 @@ struct GGUFFile {
     }
 
     /// - Parameter parts: At least one.
-    init(path: String, parts: [GGUFPart]) throws(ModelFileError) {
+    package init(path: String, parts: [GGUFPart]) throws(ModelFileError) {
         self.path = path
         metadata = parts[0].metadata
         ranges = parts.compactMap { $0.file.range }
@@ -49,12 +49,12 @@ struct GGUFFile {
     }
 
     /// A copy with other tensors of the same names, in the same order.
-    func replacingTensors(by tensors: [TensorView]) -> GGUFFile {
+    package func replacingTensors(by tensors: [TensorView]) -> GGUFFile {
         GGUFFile(path: path, metadata: metadata, tensors: tensors, ranges: ranges)
     }
 
     /// Throws if a part was truncated while in use: data read since may be zeros. Does not retain the file.
-    var checkIntact: @Sendable () throws(ModelFileError) -> Void {
+    package var checkIntact: @Sendable () throws(ModelFileError) -> Void {
         { [path, ranges] () throws(ModelFileError) in
             guard ranges.contains(where: \.isLost) else { return }
             throw ModelFileError(
@@ -62,7 +62,7 @@ struct GGUFFile {
         }
     }
 
-    func contains(_ name: String) -> Bool { indexByName[name] != nil }
+    package func contains(_ name: String) -> Bool { indexByName[name] != nil }
 
-    func tensorIfPresent(_ name: String) -> TensorView? { indexByName[name].map { tensors[$0] } }
+    package func tensorIfPresent(_ name: String) -> TensorView? { indexByName[name].map { tensors[$0] } }
 }

@@ -1,8 +1,8 @@
-import Tokenizer
+package import Tokenizer
 
 extension GGUFMetadata {
     /// The tokenizer's fields; `nil` if the file has no tokenizer.
-    func tokenizerDescription() throws(ModelFileError) -> TokenizerDescription? {
+    package func tokenizerDescription() throws(ModelFileError) -> TokenizerDescription? {
         guard let model = try stringIfPresent("tokenizer.ggml.model"), model != "none", model != "no_vocab" else {
             return nil
         }
@@ -74,7 +74,7 @@ extension GGUFMetadata {
     }
 
     /// The chat templates by name; `tokenizer.chat_template` itself is named "default". Empty ones count as absent.
-    func chatTemplates() throws(ModelFileError) -> [String: String] {
+    package func chatTemplates() throws(ModelFileError) -> [String: String] {
         let prefix = "tokenizer.chat_template."
         var templates: [String: String] = [:]
         for key in keys where key.utf8.starts(with: prefix.utf8) {

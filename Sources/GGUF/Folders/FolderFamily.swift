@@ -1,7 +1,7 @@
-import JSON
+package import JSON
 
 /// How folders of a family are converted to GGUF, with llama.cpp's names.
-struct FolderFamily: Sendable {
+package struct FolderFamily: Sendable {
     typealias Write = @Sendable (inout FolderConversion) throws(ModelFileError) -> Void
     typealias Place = @Sendable (inout FolderConversion, FolderTensor) throws(ModelFileError) -> Bool
 
@@ -29,7 +29,7 @@ struct FolderFamily: Sendable {
     }
 
     /// Reads a folder whose `config.json` is this one.
-    static func make(_ config: JSON, path: String) throws(ModelFileError) -> Make {
+    package static func make(_ config: JSON, path: String) throws(ModelFileError) -> Make {
         guard let names = config["architectures"]?.array?.compactMap(\.string), let name = names.first else {
             throw ModelFileError(
                 .missingMetadata, "'architectures' is missing. It must name the model's class.", path: path)
@@ -45,7 +45,7 @@ struct FolderFamily: Sendable {
     /// Whether folders of this model class are supported.
     static func isKnown(_ name: String) -> Bool { all[name] != nil }
 
-    typealias Make = @Sendable (SafetensorsFolder) throws(ModelFileError) -> FolderFamily
+    package typealias Make = @Sendable (SafetensorsFolder) throws(ModelFileError) -> FolderFamily
 
     private static let all: [String: Make] = [llamas, qwens, gemmas, others, encoders].reduce(into: [:]) {
         $0.merge($1) { first, _ in first }

@@ -1,9 +1,9 @@
-import KernelFormats
+package import KernelFormats
 
 /// Metadata of a GGUF file to be written, in the order of writing.
-struct GGUFDraft {
+package struct GGUFDraft {
     /// An encoded value: `payload` is what follows the type.
-    struct Value: Equatable {
+    package struct Value: Equatable {
         let type: GGUFValueType
         let payload: [UInt8]
     }
@@ -11,7 +11,7 @@ struct GGUFDraft {
     private(set) var keys: [String] = []
     private var values: [String: Value] = [:]
 
-    subscript(key: String) -> Value? {
+    package subscript(key: String) -> Value? {
         get { values[key] }
         set {
             if values[key] == nil, newValue != nil { keys.append(key) }
@@ -20,10 +20,10 @@ struct GGUFDraft {
         }
     }
 
-    init() {}
+    package init() {}
 
     /// A copy of a file's keys and values.
-    init(copying metadata: GGUFMetadata) {
+    package init(copying metadata: GGUFMetadata) {
         for key in metadata.keys {
             guard let value = metadata[key] else { continue }
             self[key] = Value(type: value.type, payload: Array(value.file.bytes[value.offset..<value.end]))
@@ -55,24 +55,30 @@ struct GGUFDraft {
 }
 
 /// A tensor's entry in the header.
-struct TensorShape: Equatable {
+package struct TensorShape: Equatable {
     let name: String
     let type: TensorType
     /// In GGUF's order: row length first. Rows must be a multiple of the type's block.
     let shape: [Int]
 
-    var byteCount: Int { shape.reduce(1, *) / type.blockValues * type.blockBytes }
+    package init(name: String, type: TensorType, shape: [Int]) {
+        (self.name, self.type, self.shape) = (name, type, shape)
+    }
+
+    package var byteCount: Int { shape.reduce(1, *) / type.blockValues * type.blockBytes }
 }
 
 extension GGUFDraft.Value {
-    static func uint32(_ value: Int) -> Self { Self(type: .uint32, payload: littleEndian(UInt32(clamping: value))) }
+    package static func uint32(_ value: Int) -> Self {
+        Self(type: .uint32, payload: littleEndian(UInt32(clamping: value)))
+    }
     static func int32(_ value: Int) -> Self { Self(type: .int32, payload: littleEndian(Int32(clamping: value))) }
     static func float32(_ value: Double) -> Self {
         Self(type: .float32, payload: littleEndian(Float(value).bitPattern))
     }
     static func bool(_ value: Bool) -> Self { Self(type: .bool, payload: [value ? 1 : 0]) }
-    static func string(_ value: String) -> Self { bytes(value.utf8) }
-    static func strings(_ values: some Sequence<String>) -> Self { byteStrings(values.map { Array($0.utf8) }) }
+    package static func string(_ value: String) -> Self { bytes(value.utf8) }
+    package static func strings(_ values: some Sequence<String>) -> Self { byteStrings(values.map { Array($0.utf8) }) }
     static func byteStrings(_ values: [[UInt8]]) -> Self { array(.string, values.map { bytes($0).payload }) }
     static func int32s(_ values: [Int]) -> Self { array(.int32, values.map { littleEndian(Int32(clamping: $0)) }) }
     static func uint8s(_ values: [UInt8]) -> Self {

@@ -8,17 +8,17 @@ import Synchronization
 /// `@unchecked Sendable`: nothing is mutable after `init`, the pages are mapped without write access, and `deinit` runs
 /// only when no view is left, since every `TensorView` and metadata value holds a reference to its file. Computed bytes
 /// are written under a lock, before their address is handed out.
-final class MappedFile: @unchecked Sendable {
-    let path: String
+package final class MappedFile: @unchecked Sendable {
+    package let path: String
     private let mapped: UnsafeRawBufferPointer
     /// Whether the bytes can be read again after eviction, unlike those of a copy in memory.
-    let isFile: Bool
+    package let isFile: Bool
     /// Computes bytes that derive from other files; `nil`: the bytes are this file's.
     private let contents: ComputedContents?
     /// Detects truncation of the file.
     let range: MappedRange?
 
-    init(path: String) throws(ModelFileError) {
+    package init(path: String) throws(ModelFileError) {
         func failure(_ what: String) -> ModelFileError {
             ModelFileError(.unreadable, "\(what): \(String(cString: strerror(errno))).", path: path)
         }
@@ -44,7 +44,7 @@ final class MappedFile: @unchecked Sendable {
     }
 
     /// A copy of `contents`, as if read from `path`.
-    init(path: String, contents: [UInt8]) throws(ModelFileError) {
+    package init(path: String, contents: [UInt8]) throws(ModelFileError) {
         guard !contents.isEmpty else { throw ModelFileError(.truncated, "The file is empty.", path: path) }
         let access = PROT_READ | PROT_WRITE
         guard let base = mmap(nil, contents.count, access, MAP_PRIVATE | MAP_ANON, -1, 0), base != MAP_FAILED else {
@@ -64,7 +64,7 @@ final class MappedFile: @unchecked Sendable {
     /// - Parameters:
     ///   - isKept: Whether they stay in memory even after `giveBack`.
     ///   - compute: Writes all `byteCount` bytes, which are zero before.
-    init(
+    package init(
         path: String, byteCount: Int, isKept: Bool = false,
         compute: @escaping @Sendable (UnsafeMutableRawBufferPointer) -> Void
     ) throws(ModelFileError) {
@@ -78,7 +78,7 @@ final class MappedFile: @unchecked Sendable {
         mapped = UnsafeRawBufferPointer(start: base, count: byteCount)
     }
 
-    var bytes: UnsafeRawBufferPointer {
+    package var bytes: UnsafeRawBufferPointer {
         contents?.makeReady()
         return mapped
     }
@@ -91,7 +91,7 @@ final class MappedFile: @unchecked Sendable {
     }
 
     /// Asks the system to read these bytes ahead.
-    func prefetch(_ range: Range<Int>) {
+    package func prefetch(_ range: Range<Int>) {
         let range = range.clamped(to: 0..<mapped.count)
         let pageSize = Int(getpagesize())
         let start = range.lowerBound / pageSize * pageSize
@@ -102,7 +102,7 @@ final class MappedFile: @unchecked Sendable {
 
     /// Lets the system reclaim the memory of these bytes; they are read from the file again on access. Computed bytes
     /// are released all at once, when the range includes the last one.
-    func giveBack(_ range: Range<Int>) {
+    package func giveBack(_ range: Range<Int>) {
         if range.upperBound == mapped.count { contents?.giveBack() }
         let pageSize = Int(getpagesize())
         let start = (range.lowerBound + pageSize - 1) / pageSize * pageSize

@@ -1,9 +1,9 @@
-import JSON
+package import JSON
 import Foundation
 
 /// A model folder as Hugging Face's libraries save it: `config.json`, weights in one or more safetensors files, and the
 /// tokenizer's files.
-struct SafetensorsFolder {
+package struct SafetensorsFolder {
     /// Maximum size of a JSON file in bytes. Vocabularies of 260,000 tokens take 33 MB.
     static let maximumJSON = 256 << 20
 
@@ -14,7 +14,7 @@ struct SafetensorsFolder {
     /// The files with weights.
     let files: [MappedFile]
 
-    static func isFolder(_ path: String) -> Bool {
+    package static func isFolder(_ path: String) -> Bool {
         var isFolder: ObjCBool = false
         return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
     }
@@ -83,7 +83,7 @@ struct SafetensorsFolder {
         return Array(file.bytes)
     }
 
-    static func json(_ name: String, in folder: String) throws(ModelFileError) -> JSON? {
+    package static func json(_ name: String, in folder: String) throws(ModelFileError) -> JSON? {
         guard let bytes = try contents(name, in: folder) else { return nil }
         do {
             let json = try JSON(parsing: bytes, .modelFiles)

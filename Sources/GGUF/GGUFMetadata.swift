@@ -2,7 +2,7 @@
 ///
 /// Getters come in pairs: `int(key)` throws if the key is missing, `intIfPresent(key)` returns `nil`. Both throw if the
 /// value has another type; only the widths of integers and floats are converted.
-struct GGUFMetadata: Sendable {
+package struct GGUFMetadata: Sendable {
     let path: String
     /// In the order of the file.
     private(set) var keys: [String] = []
@@ -11,9 +11,9 @@ struct GGUFMetadata: Sendable {
     init(path: String) { self.path = path }
 
     /// Records the keys that are read; `nil`: no recording.
-    var log: ReadLog?
+    package var log: ReadLog?
 
-    subscript(key: String) -> GGUFValue? {
+    package subscript(key: String) -> GGUFValue? {
         log?.note(key)
         return values[key]
     }
@@ -26,48 +26,48 @@ struct GGUFMetadata: Sendable {
         return true
     }
 
-    func int(_ key: String) throws(ModelFileError) -> Int { try required(key, intIfPresent(key)) }
-    func double(_ key: String) throws(ModelFileError) -> Double { try required(key, doubleIfPresent(key)) }
+    package func int(_ key: String) throws(ModelFileError) -> Int { try required(key, intIfPresent(key)) }
+    package func double(_ key: String) throws(ModelFileError) -> Double { try required(key, doubleIfPresent(key)) }
     func bool(_ key: String) throws(ModelFileError) -> Bool { try required(key, boolIfPresent(key)) }
-    func string(_ key: String) throws(ModelFileError) -> String { try required(key, stringIfPresent(key)) }
-    func ints(_ key: String) throws(ModelFileError) -> [Int] { try required(key, intsIfPresent(key)) }
-    func doubles(_ key: String) throws(ModelFileError) -> [Double] { try required(key, doublesIfPresent(key)) }
+    package func string(_ key: String) throws(ModelFileError) -> String { try required(key, stringIfPresent(key)) }
+    package func ints(_ key: String) throws(ModelFileError) -> [Int] { try required(key, intsIfPresent(key)) }
+    package func doubles(_ key: String) throws(ModelFileError) -> [Double] { try required(key, doublesIfPresent(key)) }
     func bools(_ key: String) throws(ModelFileError) -> [Bool] { try required(key, boolsIfPresent(key)) }
-    func strings(_ key: String) throws(ModelFileError) -> [String] { try required(key, stringsIfPresent(key)) }
+    package func strings(_ key: String) throws(ModelFileError) -> [String] { try required(key, stringsIfPresent(key)) }
     func byteStrings(_ key: String) throws(ModelFileError) -> [[UInt8]] { try required(key, byteStringsIfPresent(key)) }
 
     /// An integer of any width that fits into `Int`.
-    func intIfPresent(_ key: String) throws(ModelFileError) -> Int? {
+    package func intIfPresent(_ key: String) throws(ModelFileError) -> Int? {
         try decode(key, expected: "an integer below 2^63", \.int)
     }
 
-    func doubleIfPresent(_ key: String) throws(ModelFileError) -> Double? {
+    package func doubleIfPresent(_ key: String) throws(ModelFileError) -> Double? {
         try decode(key, expected: "a float", \.double)
     }
 
     /// A float or an integer.
-    func numberIfPresent(_ key: String) throws(ModelFileError) -> Double? {
+    package func numberIfPresent(_ key: String) throws(ModelFileError) -> Double? {
         try decode(key, expected: "a number") { $0.double ?? $0.int.map { Double($0) } }
     }
 
-    func boolIfPresent(_ key: String) throws(ModelFileError) -> Bool? {
+    package func boolIfPresent(_ key: String) throws(ModelFileError) -> Bool? {
         try decode(key, expected: "a bool", \.bool)
     }
 
-    func stringIfPresent(_ key: String) throws(ModelFileError) -> String? {
+    package func stringIfPresent(_ key: String) throws(ModelFileError) -> String? {
         try decode(key, expected: "a UTF-8 string", \.string)
     }
 
     /// A text that is only shown: invalid UTF-8 is replaced.
-    func displayTextIfPresent(_ key: String) throws(ModelFileError) -> String? {
+    package func displayTextIfPresent(_ key: String) throws(ModelFileError) -> String? {
         try decode(key, expected: "a string") { $0.stringBytes.map { String(decoding: $0, as: UTF8.self) } }
     }
 
-    func intsIfPresent(_ key: String) throws(ModelFileError) -> [Int]? {
+    package func intsIfPresent(_ key: String) throws(ModelFileError) -> [Int]? {
         try decode(key, expected: "an array of integers below 2^63") { $0.array?.decode(\.int) }
     }
 
-    func int32sIfPresent(_ key: String) throws(ModelFileError) -> [Int32]? {
+    package func int32sIfPresent(_ key: String) throws(ModelFileError) -> [Int32]? {
         try decode(key, expected: "an array of integers of 32 bits") {
             $0.array?.decode { $0.int.flatMap { Int32(exactly: $0) } }
         }
@@ -81,7 +81,7 @@ struct GGUFMetadata: Sendable {
         try decode(key, expected: "an array of bools") { $0.array?.decode(\.bool) }
     }
 
-    func stringsIfPresent(_ key: String) throws(ModelFileError) -> [String]? {
+    package func stringsIfPresent(_ key: String) throws(ModelFileError) -> [String]? {
         try decode(key, expected: "an array of UTF-8 strings") { $0.array?.decode(\.string) }
     }
 
@@ -91,7 +91,7 @@ struct GGUFMetadata: Sendable {
     }
 
     /// One integer per layer, from an array of `count` integers or from a single integer.
-    func intsIfPresent(_ key: String, perLayer count: Int) throws(ModelFileError) -> [Int]? {
+    package func intsIfPresent(_ key: String, perLayer count: Int) throws(ModelFileError) -> [Int]? {
         guard let value = self[key] else { return nil }
         guard value.type == .array else { return try intIfPresent(key).map { Array(repeating: $0, count: count) } }
         guard value.array?.count == count else {
@@ -100,7 +100,7 @@ struct GGUFMetadata: Sendable {
         return try intsIfPresent(key)
     }
 
-    func intsPerLayer(_ key: String, layers count: Int) throws(ModelFileError) -> [Int] {
+    package func intsPerLayer(_ key: String, layers count: Int) throws(ModelFileError) -> [Int] {
         try required(key, intsIfPresent(key, perLayer: count))
     }
 

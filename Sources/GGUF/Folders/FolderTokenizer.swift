@@ -1,4 +1,3 @@
-import Constraint
 import JSON
 import Foundation
 import Tokenizer

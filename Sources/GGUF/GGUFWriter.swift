@@ -3,7 +3,7 @@ import Foundation
 /// Writes a GGUF file: the header, then the bytes of its tensors in order.
 ///
 /// The file is written as `PATH.part` and renamed when complete; it is deleted if the writer is released before.
-final class GGUFWriter {
+package final class GGUFWriter {
     private let path: String
     private let tensors: [TensorShape]
     private let handle: FileHandle
@@ -14,7 +14,7 @@ final class GGUFWriter {
 
     private var temporaryPath: String { path + ".part" }
 
-    init(path: String, _ metadata: GGUFDraft, _ tensors: [TensorShape]) throws {
+    package init(path: String, _ metadata: GGUFDraft, _ tensors: [TensorShape]) throws {
         self.path = path
         self.tensors = tensors
         guard FileManager.default.createFile(atPath: path + ".part", contents: nil),
@@ -30,7 +30,7 @@ final class GGUFWriter {
     }
 
     /// Appends bytes of the current tensor; when it is complete, the next one becomes current.
-    func append(_ bytes: UnsafeRawBufferPointer) throws {
+    package func append(_ bytes: UnsafeRawBufferPointer) throws {
         let size = tensors[index].byteCount
         precondition(written + bytes.count <= size, "more bytes than tensor \(tensors[index].name) has")
         try write(
@@ -43,7 +43,7 @@ final class GGUFWriter {
         (index, written) = (index + 1, 0)
     }
 
-    func finish() throws {
+    package func finish() throws {
         precondition(index == tensors.count, "tensor \(index) of \(tensors.count) is not written")
         do {
             // Some file systems report a failed write only here.

@@ -1,7 +1,7 @@
 import KernelFormats
 
 /// One GGUF file: a whole model, or a part of a split one.
-struct GGUFPart {
+package struct GGUFPart {
     /// The limits that the specification sets, in bytes.
     private static let maximumKeyLength = 65535
     private static let maximumTensorNameLength = 64
@@ -11,7 +11,7 @@ struct GGUFPart {
     let metadata: GGUFMetadata
     let tensors: [TensorView]
 
-    init(_ file: MappedFile) throws(ModelFileError) {
+    package init(_ file: MappedFile) throws(ModelFileError) {
         let header = try Header(file)
         var tensors: [TensorView] = []
         tensors.reserveCapacity(header.tensors.count)
@@ -26,7 +26,7 @@ struct GGUFPart {
     }
 
     /// The size of the whole file, computed from its beginning; only the tensor data may be missing.
-    static func expectedByteCount(_ beginning: MappedFile) throws(ModelFileError) -> Int {
+    package static func expectedByteCount(_ beginning: MappedFile) throws(ModelFileError) -> Int {
         let header = try Header(beginning)
         return header.tensors.reduce(header.dataStart) { end, tensor in
             let (bytes, overflow) = Int(clamping: tensor.offset).addingReportingOverflow(tensor.bytes)
@@ -110,7 +110,7 @@ struct GGUFPart {
     ///
     /// - Returns: `nil` if the key has not arrived yet, or is missing.
     /// - Throws: If it is not a GGUF file.
-    static func architecture(ofBeginning file: MappedFile) throws(ModelFileError) -> String? {
+    package static func architecture(ofBeginning file: MappedFile) throws(ModelFileError) -> String? {
         var reader = GGUFReader(file)
         do {
             try readMagicAndVersion(&reader)

@@ -1,0 +1,2 @@
+// Apps import LocalLLM alone: it exports the modules below it whose types its interface uses.
+@_exported public import GGUF

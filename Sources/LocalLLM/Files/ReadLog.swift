@@ -1,9 +1,0 @@
-import Synchronization
-
-/// Records which names of a file were read, so that unknown ones can be rejected.
-final class ReadLog: Sendable {
-    private let names = Mutex<Set<String>>([])
-
-    func note(_ name: String) { _ = names.withLock { $0.insert(name) } }
-    func contains(_ name: String) -> Bool { names.withLock { $0.contains(name) } }
-}
