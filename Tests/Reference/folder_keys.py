@@ -3,7 +3,7 @@
     pip install transformers==5.24.0
     python folder_keys.py            # ends with status 1 if a key is neither read nor declared without effect
 
-A key counts as read if Sources/GGUF/Folders or the safetensors reader names it: it is obeyed, or refused by name. Keys
+A key counts as read if Sources/GGUF/Checkpoints or the safetensors reader names it: it is obeyed, or refused by name. Keys
 without effect are those in docs/safetensors.md, "Keys without effect".
 """
 
@@ -20,7 +20,7 @@ from transformers import GenerationConfig
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SOURCES = [*ROOT.glob("Sources/GGUF/Folders/*.swift"), *ROOT.glob("Sources/GGUF/Safetensors/*.swift")]
+SOURCES = [*ROOT.glob("Sources/GGUF/Checkpoints/*.swift"), *ROOT.glob("Sources/GGUF/Safetensors/*.swift")]
 READ = set(re.findall(r'"(?:tokenizer\.ggml\.)?([A-Za-z_][A-Za-z0-9_]*)"', "".join(path.read_text() for path in SOURCES)))
 # Composed in the sources: "\(role)_token", "\(role)_token_id", "add_\(role)_token".
 for role in ["bos", "eos", "unk", "sep", "pad", "cls", "mask"]:
@@ -28,7 +28,7 @@ for role in ["bos", "eos", "unk", "sep", "pad", "cls", "mask"]:
 SECTION = (ROOT / "docs/safetensors.md").read_text().split("## Keys without effect")[1].split("\n## ")[0]
 INERT = set(re.findall(r"`([a-z_0-9]+)`", SECTION))
 
-# The classes of the supported families (FolderFamily).
+# The classes of the supported families (CheckpointFamily).
 TYPES = """llama mistral mixtral mistral3 ministral3 smollm3 granite qwen2 qwen3 qwen3_moe qwen3_5 qwen3_5_moe gemma3 gemma3_text
 gemma4 gemma4_text phi3 gpt_oss glm4 glm4_moe bert roberta xlm-roberta nomic_bert""".split()
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Tokenizer
 
-/// The rules of a `tokenizer.json`; all parts together are tested in `FolderReferenceTests`.
+/// The rules of a `tokenizer.json`; all parts together are tested in `CheckpointReferenceTests`.
 @Suite struct PublishedRulesTests {
     private static let first: Int32 = 256
 

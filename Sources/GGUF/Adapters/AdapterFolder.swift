@@ -12,7 +12,7 @@ struct AdapterFolder {
     private let path: String
     private let config: JSON
     private let base: AdaptableModel
-    private let family: FolderFamily
+    private let family: CheckpointFamily
     private let weights: SafetensorsFile
     private let patterns = ModulePatterns()
 
@@ -34,10 +34,10 @@ struct AdapterFolder {
         for key in ["use_dora", "fan_in_fan_out"] where config[key]?.bool == true { throw refuse(key, "false") }
         guard config["r"]?.int.map({ $0 > 0 }) == true else { throw refuse("r", "a number from 1 on") }
         guard config["lora_alpha"]?.double != nil else { throw refuse("lora_alpha", "a number") }
-        guard let family = FolderFamily.byArchitecture[base.architecture] else {
+        guard let family = CheckpointFamily.byArchitecture[base.architecture] else {
             throw ModelFileError(
                 .unsupported,
-                "Adapter folders are supported for \(FolderFamily.byArchitecture.keys.sorted().joined(separator: ", ")); "
+                "Adapter folders are supported for \(CheckpointFamily.byArchitecture.keys.sorted().joined(separator: ", ")); "
                     + "this model is '\(base.architecture)'.", path: path)
         }
         self.family = family
@@ -69,7 +69,7 @@ struct AdapterFolder {
         }
         var module = String(tensor.name[..<end.lowerBound])
         if module.hasPrefix("base_model.model.") { module.removeFirst("base_model.model.".count) }
-        guard let part = FolderTensor(tensor, named: module + ".weight"), part.expert == nil,
+        guard let part = CheckpointTensor(tensor, named: module + ".weight"), part.expert == nil,
             !part.module.hasPrefix("linear_attn."),
             let name = (part.layer == nil ? family.others : family.layer)[part.module]
         else { throw unsupported(tensor, "it is not known in models of '\(base.architecture)'") }
@@ -89,7 +89,7 @@ struct AdapterFolder {
                 guard heads > 0, tensor.shape[0] % (2 * heads) == 0 else {
                     throw unsupported(tensor, "\(heads) heads of even width are expected")
                 }
-                recipe.order = FolderConversion.pairs(rows: tensor.shape[0], length: tensor.shape[1], heads: heads)
+                recipe.order = CheckpointConversion.pairs(rows: tensor.shape[0], length: tensor.shape[1], heads: heads)
             }
         } else if marker == "lora_embedding_A" {
             // A has a column for each token, the file a row.

@@ -51,7 +51,7 @@ extension LocalModel {
         guard let config = try SafetensorsFolder.json("config.json", in: url.path) else {
             throw ModelFileError(.unreadable, "There is no 'config.json'.", path: url.path)
         }
-        _ = try FolderFamily.make(config, path: url.path + "/config.json")
+        _ = try CheckpointFamily.make(config, path: url.path + "/config.json")
     }
 
     /// Checks the beginning of a file that is still being downloaded.

@@ -4,7 +4,7 @@ import JSON
 ///
 /// Getters come in pairs, as in `GGUFMetadata`: `int` throws without a value, `intIfPresent` returns `nil`. A missing
 /// value has the default of the model's own configuration class.
-struct FolderConfig {
+struct CheckpointConfig {
     let path: String
     private let layers: [JSON]
     private let defaults: [String: Double]
@@ -26,16 +26,16 @@ struct FolderConfig {
     subscript(key: String) -> JSON? { layers.lazy.compactMap { $0[key] }.first }
 
     /// A property that is an object.
-    func object(_ key: String) -> FolderConfig? {
+    func object(_ key: String) -> CheckpointConfig? {
         guard let json = self[key], json.object != nil else { return nil }
-        return FolderConfig(path: path, json)
+        return CheckpointConfig(path: path, json)
     }
 
     /// The object whose name is the layer's number, with or without leading zeros.
-    func object(ofLayer index: Int) -> FolderConfig? {
+    func object(ofLayer index: Int) -> CheckpointConfig? {
         let members = layers.lazy.compactMap(\.object?.members).joined()
         let found = members.first { Int($0.name) == index }
-        return found.flatMap { $0.value.object != nil ? FolderConfig(path: path, $0.value) : nil }
+        return found.flatMap { $0.value.object != nil ? CheckpointConfig(path: path, $0.value) : nil }
     }
 
     /// Whether there is a property of this name. Other than for the getters, `null` counts as one.

@@ -6,7 +6,7 @@ import Tokenizer
 @testable import LocalLLM
 
 /// Keys of `config.json` and of the tokenizer's settings, and the files of chat templates.
-@Suite struct FolderKeyTests {
+@Suite struct CheckpointKeyTests {
     private let directory: TemporaryDirectory
 
     init() throws { directory = try TemporaryDirectory() }

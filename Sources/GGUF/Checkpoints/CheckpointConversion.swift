@@ -4,23 +4,23 @@ import Foundation
 import KernelFormats
 
 /// Converts a folder to a GGUF file: collects its keys, and a recipe for each tensor.
-struct FolderConversion {
+struct CheckpointConversion {
     let folder: SafetensorsFolder
-    let family: FolderFamily
-    let config: FolderConfig
-    let rotary: FolderRotary
-    let generation: FolderGeneration
+    let family: CheckpointFamily
+    let config: CheckpointConfig
+    let rotary: CheckpointRotary
+    let generation: CheckpointGeneration
     var draft = GGUFDraft()
     private(set) var recipes: [String: TensorRecipe] = [:]
     /// The experts' matrices, by name of their stacked tensor and by expert.
     private var stacks: [String: [Int: SafetensorsTensor]] = [:]
 
-    init(_ folder: SafetensorsFolder, _ family: FolderFamily) throws(ModelFileError) {
+    init(_ folder: SafetensorsFolder, _ family: CheckpointFamily) throws(ModelFileError) {
         self.folder = folder
         self.family = family
-        config = FolderConfig(folder, defaults: family.defaults)
-        rotary = FolderRotary(config)
-        generation = try FolderGeneration(folder)
+        config = CheckpointConfig(folder, defaults: family.defaults)
+        rotary = CheckpointRotary(config)
+        generation = try CheckpointGeneration(folder)
         try refuseUnservedConfig()
     }
 
@@ -85,7 +85,7 @@ struct FolderConversion {
     }
 
     /// Adds a tensor that is placed by its name alone.
-    mutating func add(_ part: FolderTensor) throws(ModelFileError) {
+    mutating func add(_ part: CheckpointTensor) throws(ModelFileError) {
         let tensor = part.tensor
         guard let base = (part.layer == nil ? family.others : family.layer)[part.module] else {
             throw ModelFileError(
@@ -187,19 +187,19 @@ struct FolderConversion {
 }
 
 /// The GGUF file that a folder converts to.
-struct FolderModel {
+struct Checkpoint {
     let folder: SafetensorsFolder
 
     init(_ folder: SafetensorsFolder) { self.folder = folder }
 
     func file() throws(ModelFileError) -> GGUFFile {
-        let family = try FolderFamily.of(folder)
-        var conversion = try FolderConversion(folder, family)
+        let family = try CheckpointFamily.of(folder)
+        var conversion = try CheckpointConversion(folder, family)
         conversion.writeGeneral()
         try conversion.writeCommon()
         try family.write(&conversion)
         for name in folder.tensors.keys.sorted() {
-            guard let tensor = folder.tensors[name], let part = FolderTensor(tensor) else { continue }
+            guard let tensor = folder.tensors[name], let part = CheckpointTensor(tensor) else { continue }
             // Further layers are for multi-token prediction.
             if let layer = part.layer, try layer >= conversion.layers { continue }
             if try !family.place(&conversion, part) { try conversion.add(part) }

@@ -3,7 +3,7 @@ extension GGUFFile {
     /// given; the others are looked up beside it.
     package init(path: String) throws(ModelFileError) {
         if SafetensorsFolder.isFolder(path) {
-            self = try FolderModel(SafetensorsFolder(path: path)).file()
+            self = try Checkpoint(SafetensorsFolder(path: path)).file()
         } else {
             try self.init(path: path, parts: GGUFPart.all(startingWith: path))
         }

@@ -1,7 +1,7 @@
 import JSON
 
 /// Gemma 3 and 4.
-extension FolderFamily {
+extension CheckpointFamily {
     static let gemmas: [String: Make] = [
         "Gemma3ForCausalLM": { _ throws(ModelFileError) in gemma3 },
         "Gemma3ForConditionalGeneration": { _ throws(ModelFileError) in gemma3 },
@@ -9,7 +9,7 @@ extension FolderFamily {
         "Gemma4ForConditionalGeneration": { _ throws(ModelFileError) in gemma4 },
     ]
 
-    static let gemma3 = FolderFamily(
+    static let gemma3 = CheckpointFamily(
         architecture: "gemma3",
         defaults: [
             "rms_norm_eps": 1e-6, "rope_theta": 1_000_000, "rope_local_base_freq": 10_000,
@@ -22,9 +22,9 @@ extension FolderFamily {
         ]),
         normShift: 1,
         write: { conversion throws(ModelFileError) in try conversion.writeGemma3() },
-        vocabulary: FolderVocabulary(addsSpacePrefix: false))
+        vocabulary: CheckpointVocabulary(addsSpacePrefix: false))
 
-    static let gemma4 = FolderFamily(
+    static let gemma4 = CheckpointFamily(
         architecture: "gemma4",
         defaults: [
             "rms_norm_eps": 1e-6, "max_position_embeddings": 131_072, "num_attention_heads": 8,
@@ -52,10 +52,10 @@ extension FolderFamily {
             try conversion.add(part.tensor, as: "blk.\(layer).\(name)")
             return true
         },
-        vocabulary: FolderVocabulary(model: "gemma4", addsSpacePrefix: false, addsBeginning: true))
+        vocabulary: CheckpointVocabulary(model: "gemma4", addsSpacePrefix: false, addsBeginning: true))
 }
 
-extension FolderConversion {
+extension CheckpointConversion {
     fileprivate mutating func writeGemma3() throws(ModelFileError) {
         set("attention.sliding_window", .uint32(try config.positive("sliding_window")))
         if let cap = try config.doubleIfPresent("final_logit_softcapping") {

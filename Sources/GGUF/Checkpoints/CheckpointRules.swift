@@ -3,7 +3,7 @@ import Foundation
 import Tokenizer
 
 /// The parts of a `tokenizer.json` beside its vocabulary, each of which is obeyed or refused by name.
-struct FolderRules {
+struct CheckpointRules {
     private let json: JSON
     private let path: String
     private(set) var rules = PublishedRules()
@@ -11,7 +11,7 @@ struct FolderRules {
     private(set) var characterMap: [UInt8] = []
 
     /// - Parameter tokens: The tokens by ID.
-    init(_ json: JSON, _ kind: FolderTokenizer.Kind, tokens: [[UInt8]], path: String) throws(ModelFileError) {
+    init(_ json: JSON, _ kind: CheckpointTokenizer.Kind, tokens: [[UInt8]], path: String) throws(ModelFileError) {
         (self.json, self.path) = (json, path)
         try readModel(kind, tokens)
         if let normalizer = json["normalizer"] { try readNormalizer(normalizer) }
@@ -30,7 +30,7 @@ struct FolderRules {
 
     // MARK: Model
 
-    private mutating func readModel(_ kind: FolderTokenizer.Kind, _ tokens: [[UInt8]]) throws(ModelFileError) {
+    private mutating func readModel(_ kind: CheckpointTokenizer.Kind, _ tokens: [[UInt8]]) throws(ModelFileError) {
         guard let model = json["model"] else { return }
         if let dropout = model["dropout"]?.double, dropout != 0 { throw unsupported("model", "'dropout' \(dropout)") }
         if let suffix = model["end_of_word_suffix"]?.string, !suffix.isEmpty {
@@ -242,7 +242,7 @@ struct FolderRules {
     }
 
     /// Sets how the added tokens are found.
-    mutating func add(_ tokens: [FolderTokenizer.Added]) {
+    mutating func add(_ tokens: [CheckpointTokenizer.Added]) {
         for token in tokens { rules.added[Int32(clamping: token.id)] = token.rule }
     }
 }

@@ -4,9 +4,9 @@ import Testing
 
 @testable import LocalLLM
 
-@Suite struct FolderTokenizerTests {
-    private func tokenizer(_ json: String) throws -> FolderTokenizer {
-        try FolderTokenizer(JSON(parsing: Array(json.utf8), .modelFiles), nil, path: "tokenizer.json")
+@Suite struct CheckpointTokenizerTests {
+    private func tokenizer(_ json: String) throws -> CheckpointTokenizer {
+        try CheckpointTokenizer(JSON(parsing: Array(json.utf8), .modelFiles), nil, path: "tokenizer.json")
     }
 
     @Test func `Unigram keeps the scores, the kinds and the table of replacements`() throws {

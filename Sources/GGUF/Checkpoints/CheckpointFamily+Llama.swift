@@ -1,7 +1,7 @@
 import JSON
 
 /// Llama and models with its design: Mistral, Mixtral, Ministral 3, SmolLM 3, Granite.
-extension FolderFamily {
+extension CheckpointFamily {
     static let llamas: [String: Make] = [
         "LlamaForCausalLM": { _ throws(ModelFileError) in llama },
         "LlamaModel": { _ throws(ModelFileError) in llama },
@@ -15,7 +15,7 @@ extension FolderFamily {
         "GraniteForCausalLM": { _ throws(ModelFileError) in granite },
     ]
 
-    static let llama = FolderFamily(
+    static let llama = CheckpointFamily(
         architecture: "llama",
         defaults: ["rms_norm_eps": 1e-6, "rope_theta": 10_000, "max_position_embeddings": 2048],
         permutesHeads: true,
@@ -26,10 +26,10 @@ extension FolderFamily {
             }
             try conversion.writeLlamaKeys()
         },
-        vocabulary: FolderVocabulary(digitsName: "smollm"))
+        vocabulary: CheckpointVocabulary(digitsName: "smollm"))
 
     /// - Parameter window: Window of all layers if the configuration does not have the property.
-    private static func mistral(window: Int? = 4096) -> FolderFamily {
+    private static func mistral(window: Int? = 4096) -> CheckpointFamily {
         var family = llama
         family.defaults = [
             "rms_norm_eps": 1e-6, "rope_theta": 10_000, "max_position_embeddings": 131_072, "num_key_value_heads": 8,
@@ -46,13 +46,13 @@ extension FolderFamily {
         return family
     }
 
-    static var mistral3: FolderFamily {
+    static var mistral3: CheckpointFamily {
         var family = mistral()
         family.architecture = "mistral3"
         return family
     }
 
-    private static var ministral3: FolderFamily {
+    private static var ministral3: CheckpointFamily {
         var family = mistral3
         family.defaults = [
             "rms_norm_eps": 1e-5, "rope_theta": 1_000_000, "max_position_embeddings": 262_144,
@@ -71,7 +71,7 @@ extension FolderFamily {
         return family
     }
 
-    static var smolLM3: FolderFamily {
+    static var smolLM3: CheckpointFamily {
         var family = llama
         family.architecture = "smollm3"
         family.defaults = [
@@ -91,7 +91,7 @@ extension FolderFamily {
         return family
     }
 
-    static var granite: FolderFamily {
+    static var granite: CheckpointFamily {
         var family = llama
         family.architecture = "granite"
         family.vocabulary.digitsName = "refact"
@@ -113,7 +113,7 @@ extension FolderFamily {
     }
 }
 
-extension FolderConversion {
+extension CheckpointConversion {
     mutating func writeLlamaKeys() throws(ModelFileError) {
         set("vocab_size", .uint32(try config.positive("vocab_size")))
         set("attention.key_length", .uint32(try headWidth))
@@ -133,7 +133,7 @@ extension FolderConversion {
 
     /// `experts.gate_up_proj` and `experts.down_proj`: one tensor each for the matrices of all experts, gate rows
     /// before up rows.
-    mutating func placeStackedExperts(_ part: FolderTensor) throws(ModelFileError) -> Bool {
+    mutating func placeStackedExperts(_ part: CheckpointTensor) throws(ModelFileError) -> Bool {
         guard let layer = part.layer, part.expert == nil else { return false }
         let tensor = part.tensor
         let name = "blk.\(layer).ffn_"

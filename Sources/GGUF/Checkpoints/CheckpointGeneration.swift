@@ -3,13 +3,13 @@ import JSON
 /// `generation_config.json`: how the model's authors sample from it.
 ///
 /// Its options become the keys `general.sampling.*` that llama.cpp's converter writes, which are the model's defaults.
-struct FolderGeneration {
-    private let options: FolderConfig
+struct CheckpointGeneration {
+    private let options: CheckpointConfig
 
     /// Reads the options from `config.json`, where older libraries wrote them, if there is no such file.
     init(_ folder: SafetensorsFolder) throws(ModelFileError) {
         let json = try folder.json("generation_config.json")
-        options = FolderConfig(
+        options = CheckpointConfig(
             path: folder.path + (json == nil ? "/config.json" : "/generation_config.json"), json ?? folder.config)
         try refuseUnserved()
     }

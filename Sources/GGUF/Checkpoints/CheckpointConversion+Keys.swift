@@ -2,7 +2,7 @@ import JSON
 
 /// Keys of `config.json` and `tokenizer_config.json` that are not read elsewhere. `Tests/Reference/folder_keys.py` lists
 /// what becomes of all keys of transformers' classes.
-extension FolderConversion {
+extension CheckpointConversion {
     /// Refuses values of `config.json` for which the network is not made.
     func refuseUnservedConfig() throws(ModelFileError) {
         for key in ["hidden_act", "hidden_activation", "activation_function"] {

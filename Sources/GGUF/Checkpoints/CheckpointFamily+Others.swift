@@ -4,7 +4,7 @@ import Foundation
 import KernelFormats
 
 /// Phi 3 and 4, gpt-oss, GLM 4.
-extension FolderFamily {
+extension CheckpointFamily {
     static let others: [String: Make] = [
         "Phi3ForCausalLM": { _ throws(ModelFileError) in phi3 },
         "GptOssForCausalLM": { _ throws(ModelFileError) in gptOSS },
@@ -12,13 +12,13 @@ extension FolderFamily {
         "Glm4MoeForCausalLM": { _ throws(ModelFileError) in glm4MoE },
     ]
 
-    static let phi3 = FolderFamily(
+    static let phi3 = CheckpointFamily(
         architecture: "phi3",
         defaults: ["rms_norm_eps": 1e-5, "rope_theta": 10_000, "max_position_embeddings": 4096],
         layer: layer(["self_attn.qkv_proj": "attn_qkv", "mlp.gate_up_proj": "ffn_up"]),
         write: { conversion throws(ModelFileError) in try conversion.writePhi3() })
 
-    static let gptOSS = FolderFamily(
+    static let gptOSS = CheckpointFamily(
         architecture: "gpt-oss",
         defaults: [
             "rms_norm_eps": 1e-5, "rope_theta": 150_000, "max_position_embeddings": 131_072, "head_dim": 64,
@@ -36,7 +36,7 @@ extension FolderFamily {
         },
         place: { conversion, part throws(ModelFileError) in try conversion.placeGPTOSS(part) })
 
-    static let glm4 = FolderFamily(
+    static let glm4 = CheckpointFamily(
         architecture: "glm4",
         defaults: [
             "rms_norm_eps": 1.5625e-7, "rope_theta": 10_000, "max_position_embeddings": 131_072,
@@ -54,9 +54,9 @@ extension FolderFamily {
             }
             try conversion.writeRotaryWidth(part: 0.5)
         },
-        vocabulary: FolderVocabulary(llama3Name: "glm4", specialTokens: glmTokens))
+        vocabulary: CheckpointVocabulary(llama3Name: "glm4", specialTokens: glmTokens))
 
-    static let glm4MoE = FolderFamily(
+    static let glm4MoE = CheckpointFamily(
         architecture: "glm4moe",
         defaults: [
             "rms_norm_eps": 1e-5, "rope_theta": 10_000, "max_position_embeddings": 131_072, "num_key_value_heads": 8,
@@ -84,7 +84,7 @@ extension FolderFamily {
             }
             return try conversion.placeStackedExperts(part)
         },
-        vocabulary: FolderVocabulary(
+        vocabulary: CheckpointVocabulary(
             llama3Name: "glm4",
             specialTokens: [
                 "bos": "[gMASK]", "eot": "<|user|>", "unknown": "<|endoftext|>", "eom": "<|observation|>",
@@ -96,7 +96,7 @@ extension FolderFamily {
     ]
 }
 
-extension FolderConversion {
+extension CheckpointConversion {
     fileprivate mutating func writePhi3() throws(ModelFileError) {
         set("attention.head_count_kv", .uint32(try kvHeads))
         set("attention.sliding_window", .uint32(try config.intIfPresent("sliding_window") ?? 0))
@@ -127,7 +127,7 @@ extension FolderConversion {
     }
 
     /// The experts of gpt-oss: gate and up rows alternate; the matrices are MXFP4, or transposed.
-    fileprivate mutating func placeGPTOSS(_ part: FolderTensor) throws(ModelFileError) -> Bool {
+    fileprivate mutating func placeGPTOSS(_ part: CheckpointTensor) throws(ModelFileError) -> Bool {
         guard let layer = part.layer, part.module.hasPrefix("mlp.experts.") else { return false }
         let (tensor, name) = (part.tensor, "blk.\(layer).ffn_")
         let shape = tensor.shape

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LocalLLM
 
-@Suite struct FolderModelTests {
+@Suite struct CheckpointModelTests {
     private let directory: TemporaryDirectory
     private static let tokens: [Int32] = [1, 30, 75, 200, 9, 114, 3, 77]
 

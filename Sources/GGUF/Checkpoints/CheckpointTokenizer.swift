@@ -3,7 +3,7 @@ import Foundation
 import Tokenizer
 
 /// `tokenizer.json`: tokens, merges, and the pre-tokenizer.
-struct FolderTokenizer {
+struct CheckpointTokenizer {
     enum Kind {
         /// Byte-level BPE, in GPT-2's byte alphabet.
         case bytes(Pre)
@@ -45,7 +45,7 @@ struct FolderTokenizer {
         /// - Parameter entry: Its entry in a file; `nil`: the file gives only text and ID.
         init(id: Int, text: [UInt8], isSpecial: Bool, _ entry: JSON? = nil) {
             let spelled = String(decoding: text, as: UTF8.self)
-            let controls = isSpecial || FolderTokenizer.looksSpecial(spelled)
+            let controls = isSpecial || CheckpointTokenizer.looksSpecial(spelled)
             self.id = id
             // User-defined tokens are matched in plain text, so SentencePiece's space symbol becomes a space.
             self.text = controls ? text : Array(spelled.replacing("\u{2581}", with: " ").utf8)
@@ -116,7 +116,7 @@ struct FolderTokenizer {
             throw failure(
                 .unsupported, "'model': the type '\(type)' is not supported; BPE, WordPiece and Unigram are.")
         }
-        var parts = try FolderRules(json, kind, tokens: tokens, path: path)
+        var parts = try CheckpointRules(json, kind, tokens: tokens, path: path)
         parts.add(added)
         rules = parts.rules
         characterMap = parts.characterMap
@@ -248,7 +248,7 @@ struct FolderTokenizer {
     }()
 }
 
-extension FolderTokenizer.Unigram {
+extension CheckpointTokenizer.Unigram {
     /// - Parameter count: Number of tokens; those that are not in the model's list have the score 0.
     fileprivate init(_ json: JSON, _ model: JSON, _ settings: JSON?, count: Int) {
         scores = Array(repeating: 0, count: count)

@@ -9,7 +9,7 @@ import Tokenizer
 
 /// `tokenizer.json` files with every part that the `tokenizers` package has, and what it makes of texts in many scripts:
 /// `Tests/Reference/tokenizer_cases.py`.
-@Suite struct FolderReferenceTests {
+@Suite struct CheckpointReferenceTests {
     private struct Cases {
         let texts: [[UInt8]]
         let models: [(name: String, value: JSON)]

@@ -1,7 +1,7 @@
 import JSON
 import Foundation
 
-extension FolderConversion {
+extension CheckpointConversion {
     mutating func writeGeneral() {
         draft["general.architecture"] = .string(family.architecture)
         draft["general.type"] = .string("model")
@@ -103,12 +103,12 @@ extension FolderConversion {
 
 /// The rotary embedding in the configuration: `rope_parameters`, or `rope_scaling` in older ones, for all layers or per
 /// kind of attention.
-struct FolderRotary {
-    let full: FolderConfig
-    let windowed: FolderConfig?
-    private let config: FolderConfig
+struct CheckpointRotary {
+    let full: CheckpointConfig
+    let windowed: CheckpointConfig?
+    private let config: CheckpointConfig
 
-    init(_ config: FolderConfig) {
+    init(_ config: CheckpointConfig) {
         self.config = config
         let all = config.object("rope_parameters") ?? config.object("rope_scaling") ?? config
         full = all.object("full_attention") ?? all

@@ -3,7 +3,7 @@ import JSON
 import Foundation
 
 /// Qwen 2, 3 and 3.5, dense and with experts.
-extension FolderFamily {
+extension CheckpointFamily {
     static let qwens: [String: Make] = [
         "Qwen2ForCausalLM": { _ throws(ModelFileError) in qwen2 },
         "Qwen2Model": { _ throws(ModelFileError) in qwen2 },
@@ -17,7 +17,7 @@ extension FolderFamily {
         "Qwen3_5MoeForConditionalGeneration": { _ throws(ModelFileError) in qwen35("qwen35moe") },
     ]
 
-    static let qwen2 = FolderFamily(
+    static let qwen2 = CheckpointFamily(
         architecture: "qwen2",
         defaults: ["rms_norm_eps": 1e-6, "rope_theta": 10_000, "max_position_embeddings": 32768],
         write: { conversion throws(ModelFileError) in
@@ -28,14 +28,14 @@ extension FolderFamily {
             try conversion.writePooling()
         })
 
-    static var qwen3: FolderFamily {
+    static var qwen3: CheckpointFamily {
         var family = qwen2
         family.architecture = "qwen3"
         family.defaults["head_dim"] = 128
         return family
     }
 
-    static var qwen3MoE: FolderFamily {
+    static var qwen3MoE: CheckpointFamily {
         var family = qwen2
         family.architecture = "qwen3moe"
         family.defaults = [
@@ -53,8 +53,8 @@ extension FolderFamily {
         return family
     }
 
-    static func qwen35(_ architecture: String) -> FolderFamily {
-        FolderFamily(
+    static func qwen35(_ architecture: String) -> CheckpointFamily {
+        CheckpointFamily(
             architecture: architecture,
             defaults: [
                 "rms_norm_eps": 1e-6, "rope_theta": 10_000_000, "max_position_embeddings": 32768,
@@ -75,7 +75,7 @@ extension FolderFamily {
     }
 }
 
-extension FolderConversion {
+extension CheckpointConversion {
     /// Throws if the folder uses windows, for which GGUF has no key in these families.
     func refuseWindows() throws(ModelFileError) {
         if try config.bool("use_sliding_window") { throw config.wrong("use_sliding_window", "false") }
@@ -105,7 +105,7 @@ extension FolderConversion {
 
     /// Places the gated delta net of a layer. Folders group the value heads by the key head that they share; GGUF has
     /// the first value head of every key head, then the second, and so on.
-    fileprivate mutating func placeDeltaNet(_ part: FolderTensor) throws(ModelFileError) -> Bool {
+    fileprivate mutating func placeDeltaNet(_ part: CheckpointTensor) throws(ModelFileError) -> Bool {
         guard let layer = part.layer, part.module.hasPrefix("linear_attn.") else { return false }
         let (tensor, name) = (part.tensor, "blk.\(layer).")
         let (keyHeads, valueHeads) = (

@@ -2,7 +2,7 @@ import JSON
 import Tokenizer
 
 /// Properties of a family's vocabularies that their files do not declare.
-struct FolderVocabulary: Sendable {
+struct CheckpointVocabulary: Sendable {
     /// `tokenizer.ggml.model` for character-level BPE; default `llama`.
     var model: String?
     /// `tokenizer.ggml.pre` for Llama 3's pre-tokenizer.
@@ -17,19 +17,19 @@ struct FolderVocabulary: Sendable {
     var specialTokens: [String: String] = [:]
 }
 
-extension FolderConversion {
+extension CheckpointConversion {
     /// Writes the tokenizer's keys; none if the folder has no tokenizer.
     mutating func writeVocabulary() throws(ModelFileError) {
         let settings = try folder.json("tokenizer_config.json")
         if let json = try folder.json("tokenizer.json") {
             try refuseContradictions(settings, json)
-            try write(FolderTokenizer(json, settings, path: folder.path + "/tokenizer.json"), json)
+            try write(CheckpointTokenizer(json, settings, path: folder.path + "/tokenizer.json"), json)
         } else if let bytes = try folder.contents("tokenizer.model") {
             let vocabulary = try SentencePieceModel(bytes, path: folder.path + "/tokenizer.model")
             let added = try addedTokens(settings, after: vocabulary.pieces.count)
             let tokens = try writePieces(vocabulary, added: added)
             try writeSpecialTokens(
-                FolderSpecialTokens(
+                CheckpointSpecialTokens(
                     tokens: tokens, settings, try folder.json("special_tokens_map.json"), config: config),
                 tokens: tokens)
         }
@@ -38,9 +38,9 @@ extension FolderConversion {
         try writeTemplates(settings)
     }
 
-    private mutating func write(_ tokenizer: FolderTokenizer, _ json: JSON) throws(ModelFileError) {
+    private mutating func write(_ tokenizer: CheckpointTokenizer, _ json: JSON) throws(ModelFileError) {
         let settings = try folder.json("tokenizer_config.json")
-        let special = FolderSpecialTokens(
+        let special = CheckpointSpecialTokens(
             tokenizer: json, tokens: tokenizer.tokens, settings, try folder.json("special_tokens_map.json"),
             config: config)
         let size = try max(tokenizer.tokens.count, config.intIfPresent("vocab_size") ?? 0)
@@ -102,7 +102,9 @@ extension FolderConversion {
         try writeSpecialTokens(special, tokens: tokenizer.tokens)
     }
 
-    private func preName(_ pre: FolderTokenizer.Pre, _ tokenizer: FolderTokenizer) throws(ModelFileError) -> String {
+    private func preName(_ pre: CheckpointTokenizer.Pre, _ tokenizer: CheckpointTokenizer) throws(ModelFileError)
+        -> String
+    {
         switch pre {
         case .named(let name): return name
         case .gpt2: return family.vocabulary.gpt2Name
@@ -119,18 +121,18 @@ extension FolderConversion {
     /// libraries.
     private func addedTokens(
         _ settings: JSON?, after pieces: Int
-    ) throws(ModelFileError) -> [FolderTokenizer.Added] {
+    ) throws(ModelFileError) -> [CheckpointTokenizer.Added] {
         let older = try folder.json("added_tokens.json")?.object?.members ?? []
         let newer = settings?["added_tokens_decoder"]?.object?.members ?? []
         let limit = pieces + older.count + newer.count + 1000
-        var added: [Int: FolderTokenizer.Added] = [:]
+        var added: [Int: CheckpointTokenizer.Added] = [:]
         func add(_ id: Int?, _ text: [UInt8]?, isSpecial: Bool, in file: String) throws(ModelFileError) {
             guard let id, let text, (0..<limit).contains(id) else {
                 throw ModelFileError(
                     .malformed, "An added token has no text, or no id from 0 to \(limit - 1).",
                     path: folder.path + "/" + file)
             }
-            added[id] = FolderTokenizer.Added(id: id, text: text, isSpecial: isSpecial)
+            added[id] = CheckpointTokenizer.Added(id: id, text: text, isSpecial: isSpecial)
         }
         for (text, id) in older { try add(id.int, Array(text.utf8), isSpecial: false, in: "added_tokens.json") }
         for (id, token) in newer {
@@ -144,7 +146,7 @@ extension FolderConversion {
     /// Writes a SentencePiece vocabulary with its added tokens; returns the texts of all tokens.
     @discardableResult
     private mutating func writePieces(
-        _ vocabulary: SentencePieceModel, added: [FolderTokenizer.Added], size: Int = 0
+        _ vocabulary: SentencePieceModel, added: [CheckpointTokenizer.Added], size: Int = 0
     ) throws(ModelFileError) -> [[UInt8]] {
         var pieces = vocabulary.pieces
         let count = max(size, pieces.count, (added.map(\.id).max() ?? -1) + 1)
@@ -166,7 +168,7 @@ extension FolderConversion {
     }
 
     private mutating func writeSpecialTokens(
-        _ special: FolderSpecialTokens, tokens: [[UInt8]]
+        _ special: CheckpointSpecialTokens, tokens: [[UInt8]]
     ) throws(ModelFileError) {
         for (role, text) in family.vocabulary.specialTokens where special.ids[role] == nil || role == "eos" {
             if let id = tokens.firstIndex(of: Array(text.utf8)) {
@@ -199,7 +201,7 @@ extension FolderConversion {
 }
 
 /// Special tokens: IDs by role (`bos`, `eos`, `unk`, …), and which of them are added around a text.
-struct FolderSpecialTokens {
+struct CheckpointSpecialTokens {
     private(set) var ids: [String: Int] = [:]
     private(set) var adds: [String: Bool] = [:]
     private(set) var lowercase: Bool?
@@ -213,7 +215,7 @@ struct FolderSpecialTokens {
     ///   - map: `special_tokens_map.json`, where older libraries name the tokens.
     init(
         tokenizer: JSON? = nil, tokens: [[UInt8]], _ settings: JSON?, _ map: JSON?,
-        config: FolderConfig
+        config: CheckpointConfig
     ) {
         var texts: [String: String] = [:]
         for role in Self.roles {

@@ -2,9 +2,9 @@ import JSON
 import Foundation
 
 /// Qwen 3 as a reranker: the last token's state is scored.
-extension FolderFamily {
+extension CheckpointFamily {
     /// Qwen3-Reranker, whose score is its answer to a question: the probability of "yes" rather than "no".
-    static let qwen3Reranker: FolderFamily = {
+    static let qwen3Reranker: CheckpointFamily = {
         var family = qwen3
         family.write = { conversion throws(ModelFileError) in
             try qwen3.write(&conversion)
@@ -28,7 +28,7 @@ extension FolderFamily {
     }()
 
     /// A reranker with a classifier of one output.
-    static let qwen3Classifier: FolderFamily = {
+    static let qwen3Classifier: CheckpointFamily = {
         var family = qwen3
         family.others["score"] = "cls.output"
         family.write = { conversion throws(ModelFileError) in
@@ -71,11 +71,11 @@ extension FolderFamily {
         """
 }
 
-extension FolderConversion {
+extension CheckpointConversion {
     /// Writes the pooling, and the template unless the folder has one of that name.
     fileprivate mutating func writeReranker() {
         set("pooling_type", .uint32(4))
-        draft["tokenizer.chat_template.rerank"] = .string(FolderFamily.rerankTemplate)
+        draft["tokenizer.chat_template.rerank"] = .string(CheckpointFamily.rerankTemplate)
     }
 
     /// IDs of the tokens "yes" and "no".
@@ -85,7 +85,7 @@ extension FolderConversion {
             throw ModelFileError(
                 .unreadable, "A reranker needs 'tokenizer.json', for its tokens 'yes' and 'no'.", path: folder.path)
         }
-        let tokens = try FolderTokenizer(json, nil, path: path).tokens
+        let tokens = try CheckpointTokenizer(json, nil, path: path).tokens
         var ids: [Int] = []
         for answer in ["yes", "no"] {
             guard let id = tokens.firstIndex(of: Array(answer.utf8)) else {

@@ -1,7 +1,7 @@
 import JSON
 
 /// BERT, RoBERTa and Nomic Embed: encoders for embeddings, and rerankers.
-extension FolderFamily {
+extension CheckpointFamily {
     static let encoders: [String: Make] = [
         "BertModel": { _ throws(ModelFileError) in bert }, "BertForMaskedLM": { _ throws(ModelFileError) in bert },
         "BertForSequenceClassification": { _ throws(ModelFileError) in bertClassifier },
@@ -12,7 +12,7 @@ extension FolderFamily {
         "NomicBertModel": { _ throws(ModelFileError) in nomic },
     ]
 
-    private static let bert = FolderFamily(
+    private static let bert = CheckpointFamily(
         architecture: "bert",
         defaults: ["layer_norm_eps": 1e-12, "max_position_embeddings": 512],
         layer: [
@@ -36,7 +36,7 @@ extension FolderFamily {
         })
 
     /// BERT with a classifier of pairs of texts, behind the pooler. (llama.cpp's converter drops the pooler.)
-    private static let bertClassifier: FolderFamily = {
+    private static let bertClassifier: CheckpointFamily = {
         var family = bert
         family.others["pooler.dense"] = "cls"
         family.others["classifier"] = "cls.output"
@@ -50,7 +50,7 @@ extension FolderFamily {
     }()
 
     /// BERT, whose table of positions has rows for padding in front. Rerankers have a classifier.
-    private static let roberta: FolderFamily = {
+    private static let roberta: CheckpointFamily = {
         var family = bert
         family.others["classifier.dense"] = "cls"
         family.others["classifier.out_proj"] = "cls.output"
@@ -82,7 +82,7 @@ extension FolderFamily {
         return family
     }()
 
-    private static let nomic = FolderFamily(
+    private static let nomic = CheckpointFamily(
         architecture: "nomic-bert",
         defaults: [
             "layer_norm_eps": 1e-12, "max_position_embeddings": 2048, "rope_theta": 1000, "type_vocab_size": 2,
@@ -109,7 +109,7 @@ extension FolderFamily {
         })
 }
 
-extension FolderConversion {
+extension CheckpointConversion {
     /// Rows of RoBERTa's table of positions before the first position's.
     fileprivate var positionPadding: Int {
         get throws(ModelFileError) {

@@ -1,16 +1,16 @@
 package import JSON
 
 /// How folders of a family are converted to GGUF, with llama.cpp's names.
-package struct FolderFamily: Sendable {
-    typealias Write = @Sendable (inout FolderConversion) throws(ModelFileError) -> Void
-    typealias Place = @Sendable (inout FolderConversion, FolderTensor) throws(ModelFileError) -> Bool
+package struct CheckpointFamily: Sendable {
+    typealias Write = @Sendable (inout CheckpointConversion) throws(ModelFileError) -> Void
+    typealias Place = @Sendable (inout CheckpointConversion, CheckpointTensor) throws(ModelFileError) -> Bool
 
     /// Value of `general.architecture`.
     var architecture: String
     /// Defaults for numbers that configurations may omit.
     var defaults: [String: Double] = [:]
     /// GGUF names by the folder's module names: in layers, and below outside of layers.
-    var layer: [String: String] = FolderFamily.llamaLayer
+    var layer: [String: String] = CheckpointFamily.llamaLayer
     var others: [String: String] = ["embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output"]
     /// Added to norm weights, for families that multiply by 1 + weight.
     var normShift: Float = 0
@@ -21,10 +21,10 @@ package struct FolderFamily: Sendable {
     /// Places a tensor that its name alone does not place; returns whether it did.
     var place: Place = { _, _ throws(ModelFileError) in false }
     /// Properties of the vocabulary that its files do not declare.
-    var vocabulary = FolderVocabulary()
+    var vocabulary = CheckpointVocabulary()
 
     /// The family of a folder, by its model class.
-    static func of(_ folder: SafetensorsFolder) throws(ModelFileError) -> FolderFamily {
+    static func of(_ folder: SafetensorsFolder) throws(ModelFileError) -> CheckpointFamily {
         try make(folder.config, path: folder.path + "/config.json")(folder)
     }
 
@@ -45,14 +45,14 @@ package struct FolderFamily: Sendable {
     /// Whether folders of this model class are supported.
     static func isKnown(_ name: String) -> Bool { all[name] != nil }
 
-    package typealias Make = @Sendable (SafetensorsFolder) throws(ModelFileError) -> FolderFamily
+    package typealias Make = @Sendable (SafetensorsFolder) throws(ModelFileError) -> CheckpointFamily
 
     private static let all: [String: Make] = [llamas, qwens, gemmas, others, encoders].reduce(into: [:]) {
         $0.merge($1) { first, _ in first }
     }
 
     /// By `general.architecture`: families whose tensors are placed by name.
-    static let byArchitecture: [String: FolderFamily] = Dictionary(
+    static let byArchitecture: [String: CheckpointFamily] = Dictionary(
         [
             llama, mistral3, smolLM3, granite, qwen2, qwen3, qwen3MoE, qwen35("qwen35"), qwen35("qwen35moe"), gemma3,
             gemma4,
@@ -76,7 +76,7 @@ package struct FolderFamily: Sendable {
 }
 
 /// A tensor of a folder, with its name parsed.
-struct FolderTensor {
+struct CheckpointTensor {
     let tensor: SafetensorsTensor
     /// `nil`: outside of layers.
     var layer: Int?
