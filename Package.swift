@@ -101,9 +101,9 @@ let constraint = common + [.unsafeFlags(["-enforce-exclusivity=unchecked"], .whe
 
 let engine: [Target.Dependency] =
     [
-        "Constraint", "Dialects", "GGUF", "JSON", "Template", "Tokenizer", "KernelFormats", "KernelsPortable",
-        "CIntrinsics", "CLinux", "COpenBLAS", "CImages", "Platform",
-    ] + tiers + macros
+        "CImages", "CLinux", "Compute", "Constraint", "Dialects", "GGUF", "JSON", "KernelFormats", "KernelsPortable",
+        "Platform", "Template", "Tokenizer",
+    ] + macros
 let kernelTests: [Target.Dependency] = ["CIntrinsics", "KernelFormats", "KernelsPortable", "TestSupport"] + tiers
 
 let systemLibraries: [Target] = [
@@ -134,6 +134,10 @@ let libraries: [Target] = [
     .target(
         name: "GGUF",
         dependencies: ["Constraint", "JSON", "KernelFormats", "KernelsPortable", "Platform", "Tokenizer"],
+        swiftSettings: common),
+    .target(
+        name: "Compute",
+        dependencies: ["CIntrinsics", "COpenBLAS", "GGUF", "KernelFormats", "KernelsPortable", "Platform"] + tiers,
         swiftSettings: common),
     .target(
         name: "LocalLLM",
@@ -196,8 +200,8 @@ let testTargets: [Target] = [
     .testTarget(
         name: "LocalLLMTests",
         dependencies: [
-            "Constraint", "Dialects", "GGUF", "JSON", "LocalLLM", "Platform", "Template", "Tokenizer", "KernelFormats",
-            "TestSupport",
+            "Compute", "Constraint", "Dialects", "GGUF", "JSON", "LocalLLM", "Platform", "Template", "Tokenizer",
+            "KernelFormats", "TestSupport",
         ],
         // Without the macros their tests do not compile.
         exclude: macroTargets.isEmpty ? ["Surface/Generable"] : [],

@@ -1,2 +1,3 @@
 // Apps import LocalLLM alone: it exports the modules below it whose types its interface uses.
+@_exported public import Compute
 @_exported public import GGUF

@@ -106,7 +106,7 @@ compare 'Which folder of the server uses which' "$shim"
 
 # LocalLLM: the folders in the order of the page's tree; each may use those below it, and a few types from above.
 order=$(awk '/^  LocalLLM\// { inside = 1; next } /^  [A-Z]/ { inside = 0 } inside && /^    [A-Z][A-Za-z]*\// { sub(/\/.*/, ""); print $1 }' "$page")
-allowed=$(sed -n 's/.*except the types \(.*\) (checked).*/\1/p' "$page" | tr -d '`,')
+allowed=$(sed -n 's/.*except the type \(.*\) (checked).*/\1/p' "$page" | tr -d '`,')
 [[ -n $order && -n $allowed ]] || { echo "$page: the folders of LocalLLM or the types that all may use are missing"; exit 1; }
 while read -r user used type file; do
     echo "$page: LocalLLM/$user uses $used/, which is above it: $type in $file"

@@ -1,3 +1,4 @@
+@testable import Compute
 import Foundation
 import TestSupport
 import Testing

@@ -1,3 +1,4 @@
+@testable import Compute
 import Constraint
 import Foundation
 import KernelFormats

@@ -1,3 +1,4 @@
+@testable import Compute
 import KernelFormats
 import Platform
 import Synchronization

@@ -1,3 +1,4 @@
+@testable import Compute
 import Testing
 
 @testable import LocalLLM

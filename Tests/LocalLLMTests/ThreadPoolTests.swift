@@ -1,3 +1,4 @@
+@testable import Compute
 import Synchronization
 import Testing
 

@@ -64,7 +64,9 @@ public final class SocketClient: @unchecked Sendable {
     /// Receives the next bytes; empty once the peer has closed.
     public func receive() throws -> [UInt8] {
         var buffer = [UInt8](repeating: 0, count: 64 * 1024)
-        let count = recv(descriptor, &buffer, buffer.count, 0)
+        var count = 0
+        // A signal interrupts a call with a time limit even if its handler asks for a restart.
+        repeat { count = recv(descriptor, &buffer, buffer.count, 0) } while count < 0 && errno == EINTR
         guard count >= 0 else { throw Failure(call: "recv", code: errno) }
         return Array(buffer[..<count])
     }

@@ -4,7 +4,7 @@ import Foundation
 import KernelFormats
 
 /// Converts a folder to a GGUF file: collects its keys, and a recipe for each tensor.
-struct CheckpointConversion {
+package struct CheckpointConversion {
     let folder: SafetensorsFolder
     let family: CheckpointFamily
     let config: CheckpointConfig

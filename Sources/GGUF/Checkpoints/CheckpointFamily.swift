@@ -3,7 +3,7 @@ package import JSON
 /// How folders of a family are converted to GGUF, with llama.cpp's names.
 package struct CheckpointFamily: Sendable {
     typealias Write = @Sendable (inout CheckpointConversion) throws(ModelFileError) -> Void
-    typealias Place = @Sendable (inout CheckpointConversion, CheckpointTensor) throws(ModelFileError) -> Bool
+    package typealias Place = @Sendable (inout CheckpointConversion, CheckpointTensor) throws(ModelFileError) -> Bool
 
     /// Value of `general.architecture`.
     var architecture: String
@@ -76,7 +76,7 @@ package struct CheckpointFamily: Sendable {
 }
 
 /// A tensor of a folder, with its name parsed.
-struct CheckpointTensor {
+package struct CheckpointTensor {
     let tensor: SafetensorsTensor
     /// `nil`: outside of layers.
     var layer: Int?

@@ -42,6 +42,9 @@ public enum TensorType: UInt32, CaseIterable, Sendable {
     /// The name in ggml's spelling: `Q4_K`.
     public var name: String { "\(self)" }
 
+    /// Whether the format has fewer than 16 bits per value.
+    public var isQuantized: Bool { blockValues > 1 }
+
     /// Values per block. A row is a multiple of the block.
     public var blockValues: Int {
         switch self {

@@ -98,3 +98,10 @@ package final class MachineMeter {
         return max(1e-9, clock.measure(body) / .seconds(1))
     }
 }
+
+extension ProfiledPart {
+    /// Seconds that this machine takes at least: to read the bytes, or to do the operations. 0: neither was counted.
+    package func leastSeconds(on machine: MachineMeasurement) -> (reading: Double, computing: Double) {
+        (bytes / machine.readBandwidth, floatOperations / machine.floatPeak + byteOperations / machine.bytePeak)
+    }
+}

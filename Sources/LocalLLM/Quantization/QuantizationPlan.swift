@@ -113,9 +113,6 @@ package struct TypeOverride: Sendable {
 }
 
 extension TensorType {
-    /// Whether the format has fewer than 16 bits per value.
-    var isQuantized: Bool { blockValues > 1 }
-
     /// This format if rows of this many values are a multiple of its block, else the one that llama.cpp uses instead.
     func fitting(columns: Int) -> TensorType {
         if columns % blockValues == 0 { return self }

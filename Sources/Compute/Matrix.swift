@@ -1,39 +1,49 @@
 import Platform
 
 /// A row-major float matrix. Does not own its memory, which is usually an `AlignedBuffer`.
-struct Matrix {
-    let base: UnsafeMutablePointer<Float>
-    let rows: Int
-    let columns: Int
+package struct Matrix {
+    package let base: UnsafeMutablePointer<Float>
+    package let rows: Int
+    package let columns: Int
     /// Floats between the starts of consecutive rows.
-    let stride: Int
+    package let stride: Int
 
-    init(_ base: UnsafeMutablePointer<Float>, rows: Int, columns: Int, stride: Int? = nil) {
+    @inlinable
+    package init(_ base: UnsafeMutablePointer<Float>, rows: Int, columns: Int, stride: Int? = nil) {
         self.base = base
         self.rows = rows
         self.columns = columns
         self.stride = stride ?? columns
     }
 
-    subscript(row: Int) -> UnsafeMutablePointer<Float> { base + row * stride }
+    /// The row's values.
+    @inlinable
+    package subscript(row: Int) -> UnsafeMutablePointer<Float> {
+        assert((0..<rows).contains(row), "row \(row) of a matrix with \(rows) rows")
+        return base + row * stride
+    }
 
     /// A view of `count` rows from `first` on.
-    subscript(rows first: Int, count count: Int) -> Matrix {
-        Matrix(self[first], rows: count, columns: columns, stride: stride)
+    @inlinable
+    package subscript(rows first: Int, count count: Int) -> Matrix {
+        assert(first >= 0 && count >= 0 && first + count <= rows, "rows \(first) and \(count) more of \(rows)")
+        return Matrix(base + first * stride, rows: count, columns: columns, stride: stride)
     }
 
     /// Moves some rows to the front, over the others.
     ///
     /// - Parameter rows: Ascending.
     /// - Returns: A view of the moved rows.
-    func keep(_ rows: [Int]) -> Matrix {
+    package func keep(_ rows: [Int]) -> Matrix {
         for (index, row) in rows.enumerated() { self[index].update(from: self[row], count: columns) }
         return self[rows: 0, count: rows.count]
     }
 
     /// A view of `count` columns from `first` on.
-    subscript(columns first: Int, count count: Int) -> Matrix {
-        Matrix(base + first, rows: rows, columns: count, stride: stride)
+    @inlinable
+    package subscript(columns first: Int, count count: Int) -> Matrix {
+        assert(first >= 0 && count >= 0 && first + count <= columns, "columns \(first) and \(count) more of \(columns)")
+        return Matrix(base + first, rows: rows, columns: count, stride: stride)
     }
 }
 
@@ -41,12 +51,12 @@ struct Matrix {
 ///
 /// `@unchecked Sendable`: passing one to another thread passes the right to write it. The engine does so only inside
 /// `ThreadPool.forEach`, where each worker writes a separate part.
-final class AlignedBuffer: @unchecked Sendable {
-    let base: UnsafeMutableRawPointer
-    let byteCount: Int
+package final class AlignedBuffer: @unchecked Sendable {
+    package let base: UnsafeMutableRawPointer
+    package let byteCount: Int
 
     /// Zeroed memory, rounded up to a multiple of 64 bytes.
-    init(byteCount: Int) {
+    package init(byteCount: Int) {
         self.byteCount = max(64, (byteCount + 63) & ~63)
         base = UnsafeMutableRawPointer.allocate(byteCount: self.byteCount, alignment: 64)
         memset(base, 0, self.byteCount)
@@ -58,13 +68,13 @@ final class AlignedBuffer: @unchecked Sendable {
         memcpy(base, other.base, byteCount)
     }
 
-    convenience init(floats: Int) { self.init(byteCount: floats * MemoryLayout<Float>.stride) }
+    package convenience init(floats: Int) { self.init(byteCount: floats * MemoryLayout<Float>.stride) }
 
     deinit { base.deallocate() }
 
-    var floats: UnsafeMutablePointer<Float> { base.assumingMemoryBound(to: Float.self) }
+    package var floats: UnsafeMutablePointer<Float> { base.assumingMemoryBound(to: Float.self) }
 
-    func matrix(rows: Int, columns: Int) -> Matrix {
+    package func matrix(rows: Int, columns: Int) -> Matrix {
         precondition(rows * columns * MemoryLayout<Float>.stride <= byteCount, "matrix larger than its buffer")
         return Matrix(floats, rows: rows, columns: columns)
     }

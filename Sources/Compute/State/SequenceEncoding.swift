@@ -1,16 +1,16 @@
 /// The encoder's input of a sequence in an encoder-decoder, and the keys and values of its states, to which the
 /// decoder's layers attend. Shared by forks of the sequence.
-final class SequenceEncoding {
-    let input: [Int32]
+package final class SequenceEncoding {
+    package let input: [Int32]
     /// By decoder layer, `[input tokens, KV heads · width]` each; empty before the sequence's first step.
-    private(set) var layers: [(keys: Matrix, values: Matrix)] = []
+    package private(set) var layers: [(keys: Matrix, values: Matrix)] = []
     private var buffers: [AlignedBuffer] = []
 
     /// - Parameter input: At least one token.
-    init(_ input: [Int32]) { self.input = input }
+    package init(_ input: [Int32]) { self.input = input }
 
     /// Adds a layer, which `fill` computes.
-    func append(keyWidth: Int, valueWidth: Int, _ fill: (_ keys: Matrix, _ values: Matrix) -> Void) {
+    package func append(keyWidth: Int, valueWidth: Int, _ fill: (_ keys: Matrix, _ values: Matrix) -> Void) {
         let (keys, values) = (
             AlignedBuffer(floats: input.count * keyWidth), AlignedBuffer(floats: input.count * valueWidth)
         )

@@ -2,24 +2,39 @@ import COpenBLAS
 import KernelFormats
 
 /// Parameters of attention in both directions.
-struct BidirectionalShape: Sendable {
+package struct BidirectionalShape: Sendable {
     /// Query heads; each group of `heads / kvHeads` shares a KV head.
-    let heads: Int
-    let kvHeads: Int
-    let keyWidth: Int
-    let valueWidth: Int
+    package let heads: Int
+    package let kvHeads: Int
+    package let keyWidth: Int
+    package let valueWidth: Int
     /// Factor on the scores: usually 1/√keyWidth.
     let scale: Float
     /// Maximum distance in tokens to attend to, on either side; `nil`: unlimited.
     var reach: Int?
+
+    package init(heads: Int, kvHeads: Int, keyWidth: Int, valueWidth: Int, scale: Float, reach: Int? = nil) {
+        self.heads = heads
+        self.kvHeads = kvHeads
+        self.keyWidth = keyWidth
+        self.valueWidth = valueWidth
+        self.scale = scale
+        self.reach = reach
+    }
+
 }
 
 /// Query rows, and the key and value rows that they attend to.
-struct AttentionSpan {
+package struct AttentionSpan {
     let queries: Range<Int>
     let keys: Range<Int>
     /// Index of the key at the position of the first query; used with a reach or a bias.
     var firstPosition = 0
+
+    package init(queries: Range<Int>, keys: Range<Int>, firstPosition: Int = 0) {
+        (self.queries, self.keys, self.firstPosition) = (queries, keys, firstPosition)
+    }
+
 }
 
 extension Compute {
@@ -37,7 +52,7 @@ extension Compute {
     ///   - keys, values: `[rows, kvHeads · keyWidth]` and `[rows, kvHeads · valueWidth]`.
     ///   - bias: Added to the scores.
     ///   - output: `[rows, heads · valueWidth]`.
-    func attention(
+    package func attention(
         _ queries: Matrix, _ keys: Matrix, _ values: Matrix, within spans: [AttentionSpan],
         _ shape: BidirectionalShape, bias: PositionBias? = nil, into output: Matrix
     ) {

@@ -10,9 +10,9 @@ import Synchronization
 ///
 /// `@unchecked Sendable`: the caller writes `body` only while the region is closed and no worker is inside; the
 /// releasing store that opens the region publishes it.
-final class ThreadPool: @unchecked Sendable {
+package final class ThreadPool: @unchecked Sendable {
     /// Number of workers, the caller included.
-    let count: Int
+    package let count: Int
 
     private var threads: [pthread_t] = []
     private var body: ((_ run: Range<Int>, _ worker: Int) -> Void)?
@@ -34,7 +34,7 @@ final class ThreadPool: @unchecked Sendable {
     /// parts between two regions of a decode step, shorter than a scheduler's time slice.
     private static let spins = 4_000
 
-    init(count: Int) {
+    package init(count: Int) {
         self.count = max(1, count)
         shares = .allocate(capacity: self.count)
         for worker in 0..<self.count { (shares + worker).initialize(to: Share()) }
@@ -53,7 +53,7 @@ final class ThreadPool: @unchecked Sendable {
     }
 
     /// Ends the workers, which otherwise keep the pool alive. Later regions run on the caller's thread alone.
-    func stop() {
+    package func stop() {
         stopping.store(true, ordering: .sequentiallyConsistent)
         wakeSleepers()
         for thread in threads { pthread_join(thread, nil) }
@@ -64,7 +64,7 @@ final class ThreadPool: @unchecked Sendable {
     ///
     /// Each worker has consecutive pieces, which it does in order: a product reads its weights faster that way. A worker
     /// that has none left takes the last half of another's, and does them in order as well.
-    func forEach(_ pieces: Int, _ body: (_ piece: Int, _ worker: Int) -> Void) {
+    package func forEach(_ pieces: Int, _ body: (_ piece: Int, _ worker: Int) -> Void) {
         guard pieces > 1, !threads.isEmpty else {
             for piece in 0..<max(0, pieces) { body(piece, 0) }
             return

@@ -1,3 +1,4 @@
+import GGUF
 import KernelFormats
 
 /// Part of the time of some steps, and the least work that it has to do.
@@ -20,19 +21,16 @@ package struct ProfiledPart: Sendable, Equatable {
         self.floatOperations = floatOperations
         self.byteOperations = byteOperations
     }
-
-    /// Seconds that this machine takes at least: to read the bytes, or to do the operations. 0: neither was counted.
-    package func leastSeconds(on machine: MachineMeasurement) -> (reading: Double, computing: Double) {
-        (bytes / machine.readBandwidth, floatOperations / machine.floatPeak + byteOperations / machine.bytePeak)
-    }
 }
 
 /// Collects the times of steps by their parts, in the order in which they first ran. Set as `Compute.profile`.
-final class StepProfile {
+package final class StepProfile {
     typealias Instant = ContinuousClock.Instant
 
-    private(set) var parts: [ProfiledPart] = []
+    package private(set) var parts: [ProfiledPart] = []
     private var places: [String: Int] = [:]
+
+    package init() {}
 
     func add(_ part: ProfiledPart, since started: Instant) {
         let seconds = (ContinuousClock.now - started) / .seconds(1)

@@ -1,17 +1,19 @@
 import KernelFormats
 
 /// Counts the bytes of all states, shared memory once. Used by the engine's thread only.
-final class StateMemory {
-    fileprivate(set) var bytes = 0
+package final class StateMemory {
+    package fileprivate(set) var bytes = 0
+
+    package init() {}
 }
 
 /// The state of one sequence: KV cache pages and recurrent floats. Used by the engine's thread only.
 ///
 /// Sequences with a common prefix share memory. It is copied on write: `grow` copies the memory that the next step
 /// writes if it has another holder. Forks and checkpoints therefore cost nothing until the sequence continues.
-final class SequenceState {
+package final class SequenceState {
     /// Reference-counted memory: one page of a group, or the floats of all recurrent layers.
-    final class Part {
+    package final class Part {
         private let buffer: AlignedBuffer
         private let memory: StateMemory
 
@@ -49,7 +51,7 @@ final class SequenceState {
     }
 
     /// The state at an earlier length that full pages do not contain: pages in a window, recurrent floats.
-    struct Checkpoint {
+    package struct Checkpoint {
         /// Length in tokens.
         let count: Int
         /// By group; empty for groups without a window.
@@ -60,20 +62,20 @@ final class SequenceState {
     /// Maximum checkpoints of a sequence; one more drops the oldest.
     static let checkpointLimit = 4
 
-    let shape: StateShape
+    package let shape: StateShape
     private let memory: StateMemory
     /// Length in tokens.
-    private(set) var count = 0
+    package private(set) var count = 0
     private var pages: [Pages]
     private var recurrent: Part?
     /// The encoder's input in an encoder-decoder.
-    var encoding: SequenceEncoding?
+    package var encoding: SequenceEncoding?
     /// Images among the tokens, if any.
-    var images: SequenceImages?
+    package var images: SequenceImages?
     /// Ascending by length.
     private var checkpoints: [Checkpoint] = []
 
-    init(_ shape: StateShape, in memory: StateMemory = StateMemory()) {
+    package init(_ shape: StateShape, in memory: StateMemory = StateMemory()) {
         self.shape = shape
         self.memory = memory
         pages = Array(repeating: Pages(), count: shape.groups.count)
@@ -85,7 +87,7 @@ final class SequenceState {
     ///
     /// Releases pages that no later token attends to. Those that the first new token attends to stay, so that
     /// `rollBack` can undo the step in layers with keys and values.
-    func grow(by tokens: Int) {
+    package func grow(by tokens: Int) {
         let end = Self.pages(count + tokens)
         for (index, group) in shape.groups.enumerated() {
             pages[index].drop(before: group.oldest(seenFrom: count) / pageTokens)
@@ -115,7 +117,7 @@ final class SequenceState {
     // MARK: Rolling back
 
     /// Stores a checkpoint at the current length, for `rollBack`.
-    func checkpoint() {
+    package func checkpoint() {
         guard shape.needsCheckpoints, checkpoints.last?.count != count, let checkpoint = makeCheckpoint(at: count)
         else {
             return
@@ -125,7 +127,7 @@ final class SequenceState {
     }
 
     /// The checkpoint at `length`; `nil` if a recurrent layer has advanced, or pages of a window were released.
-    func makeCheckpoint(at length: Int) -> Checkpoint? {
+    package func makeCheckpoint(at length: Int) -> Checkpoint? {
         guard length == count || holds(length) else { return nil }
         let windows = zip(shape.groups, pages).map { group, pages in
             guard group.window != nil else { return Pages() }
@@ -150,7 +152,7 @@ final class SequenceState {
     /// - Returns: The new length: `length`; or, with recurrent layers or a window that has moved past `length`, the
     ///   length of the last checkpoint up to there, 0 if there is none. The caller recomputes the tokens between.
     @discardableResult
-    func rollBack(to length: Int) -> Int {
+    package func rollBack(to length: Int) -> Int {
         guard length < count else { return count }
         checkpoints.removeAll { $0.count > length }
         if holds(length) {
@@ -170,12 +172,12 @@ final class SequenceState {
     // MARK: Memory of a step
 
     /// Base of the layer in a page: the first head's keys, its values, then the other heads'.
-    func page(_ index: Int, of layer: StateShape.PagedLayer) -> UnsafeMutableRawPointer {
+    package func page(_ index: Int, of layer: StateShape.PagedLayer) -> UnsafeMutableRawPointer {
         pages[layer.group].parts[index - pages[layer.group].first].base + layer.offset
     }
 
     /// The halves of a compressed vector, in the page of the last of its `tokens` tokens.
-    func compressed(
+    package func compressed(
         _ index: Int, of layer: StateShape.PagedLayer, tokens: Int
     ) -> UnsafeMutablePointer<UInt16> {
         let last = (index + 1) * tokens - 1
@@ -184,7 +186,7 @@ final class SequenceState {
     }
 
     /// The floats of a recurrent layer after the last step; zeros before the first.
-    func recurrent(layer: Int) -> UnsafeMutablePointer<Float> {
+    package func recurrent(layer: Int) -> UnsafeMutablePointer<Float> {
         guard let recurrent else { preconditionFailure("a recurrent state is made when the sequence grows") }
         return recurrent.base.assumingMemoryBound(to: Float.self) + shape.recurrentOffset(of: layer)
     }
@@ -198,7 +200,7 @@ extension SequenceState {
     /// - Parameters:
     ///   - path: `sharedPages` of each page.
     ///   - checkpoint: Checkpoint at the end of `path`; required if the shape needs checkpoints.
-    convenience init(
+    package convenience init(
         _ shape: StateShape, in memory: StateMemory = StateMemory(), beginning path: [[Part]],
         checkpoint: Checkpoint? = nil
     ) {
@@ -212,15 +214,15 @@ extension SequenceState {
     }
 
     /// A full page of each group without a window.
-    func sharedPages(_ index: Int) -> [Part] { shape.sharedGroups.map { pages[$0].parts[index] } }
+    package func sharedPages(_ index: Int) -> [Part] { shape.sharedGroups.map { pages[$0].parts[index] } }
 
     /// Replaces a full page of each group by an identical shared one.
-    func replacePages(_ index: Int, by parts: [Part]) {
+    package func replacePages(_ index: Int, by parts: [Part]) {
         for (group, part) in zip(shape.sharedGroups, parts) { pages[group].parts[index] = part }
     }
 
     /// Bytes of the state, shared ones included.
-    var bytes: Int {
+    package var bytes: Int {
         zip(shape.groups, pages).reduce(recurrent == nil ? 0 : shape.recurrentBytes) {
             $0 + $1.0.pageBytes * $1.1.parts.count
         }

@@ -1,7 +1,7 @@
-import KernelFormats
+package import KernelFormats
 
 /// The per-sequence state of one layer.
-indirect enum LayerState: Sendable, Equatable {
+package indirect enum LayerState: Sendable, Equatable {
     case none
     /// A key and a value per token and KV head.
     ///
@@ -26,13 +26,13 @@ indirect enum LayerState: Sendable, Equatable {
 ///
 /// Layers with the same window share pages: a page holds up to 32 consecutive tokens in all layers of its group. The
 /// floats of all recurrent layers are in one buffer per sequence.
-struct StateShape: Sendable, Equatable {
+package struct StateShape: Sendable, Equatable {
     /// Maximum prompt rows of a step: enough for matrix products to run at full speed.
-    static let stepRows = 512
+    package static let stepRows = 512
 
-    let layers: [LayerState]
+    package let layers: [LayerState]
     /// Format of the numbers in pages. Recurrent floats are always stored as `Float`.
-    var format: KVCacheFormat {
+    package var format: KVCacheFormat {
         didSet {
             let bytes = encodingBytes
             self = StateShape(layers, format: format)
@@ -41,8 +41,8 @@ struct StateShape: Sendable, Equatable {
     }
 
     /// Layers with the same window.
-    struct Group: Sendable, Equatable {
-        let window: Int?
+    package struct Group: Sendable, Equatable {
+        package let window: Int?
         fileprivate(set) var pageBytes = 0
 
         /// The first token that a token at `position` attends to.
@@ -50,24 +50,24 @@ struct StateShape: Sendable, Equatable {
     }
 
     /// Layout of one layer in the pages of its group.
-    struct PagedLayer: Sendable, Equatable {
+    package struct PagedLayer: Sendable, Equatable {
         let group: Int
         /// Bytes from the start of a page to the layer's first head.
         fileprivate(set) var offset = 0
-        let heads: Int
-        let keyWidth: Int
-        let valueWidth: Int
+        package let heads: Int
+        package let keyWidth: Int
+        package let valueWidth: Int
         /// Whether values are prefixes of the keys and not stored separately.
-        let isLatent: Bool
+        package let isLatent: Bool
         let format: KVCacheFormat
         /// Vectors of a head in a page: one per token, or fewer if they are compressed.
         var slots = pageTokens
 
-        var storedValueWidth: Int { isLatent ? 0 : valueWidth }
+        package var storedValueWidth: Int { isLatent ? 0 : valueWidth }
         /// Whether keys and values are stored rotated (`hadamard`).
-        var isRotated: Bool { format == .q4 }
+        package var isRotated: Bool { format == .q4 }
         /// `nil`: keys and values are halves.
-        var quantizedPage: QuantizedPage? {
+        package var quantizedPage: QuantizedPage? {
             switch format {
             case .f16: nil
             case .q8_0: QuantizedPage(.bytes, keyWidth: keyWidth, valueWidth: storedValueWidth)
@@ -75,22 +75,22 @@ struct StateShape: Sendable, Equatable {
             }
         }
         /// Bytes of one head in a page: keys `[keyWidth][32]`, values `[32][valueWidth]`, and the scales of each.
-        var headBytes: Int {
+        package var headBytes: Int {
             quantizedPage?.byteCount ?? slots * (keyWidth + storedValueWidth) * MemoryLayout<UInt16>.stride
         }
     }
 
     /// Bytes of the encoding of the longest input, in an encoder-decoder.
-    var encodingBytes = 0
-    private(set) var groups: [Group] = []
+    package var encodingBytes = 0
+    package private(set) var groups: [Group] = []
     /// Floats of all recurrent layers; each layer starts at a multiple of 64 bytes.
-    private(set) var recurrentFloats = 0
+    package private(set) var recurrentFloats = 0
     private var pagedLayers: [PagedLayer?]
     private var compressedLayers: [PagedLayer?]
     private var recurrentOffsets: [Int?]
 
     /// - Parameter layers: A `.shared` state must name a layer with keys and values of its own.
-    init(_ layers: [LayerState], format: KVCacheFormat = .f16) {
+    package init(_ layers: [LayerState], format: KVCacheFormat = .f16) {
         self.layers = layers
         self.format = format
         pagedLayers = Array(repeating: nil, count: layers.count)
@@ -141,19 +141,19 @@ struct StateShape: Sendable, Equatable {
     }
 
     /// Whether rolling back or sharing prefixes needs checkpoints beside the pages.
-    var needsCheckpoints: Bool { recurrentFloats > 0 || sharedGroups.count < groups.count }
+    package var needsCheckpoints: Bool { recurrentFloats > 0 || sharedGroups.count < groups.count }
 
     /// Groups without a window: a sequence with a shared prefix needs all of their pages.
     var sharedGroups: [Int] { groups.indices.filter { groups[$0].window == nil } }
 
     /// - Precondition: The layer has keys and values, or shares another layer's.
-    func pages(of layer: Int) -> PagedLayer {
+    package func pages(of layer: Int) -> PagedLayer {
         guard let paged = pagedLayers[layer] else { preconditionFailure("layer \(layer) has no keys and values") }
         return paged
     }
 
     /// - Precondition: The layer has compressed vectors.
-    func compressedPages(of layer: Int) -> PagedLayer {
+    package func compressedPages(of layer: Int) -> PagedLayer {
         guard let paged = compressedLayers[layer] else { preconditionFailure("layer \(layer) compresses nothing") }
         return paged
     }
@@ -176,7 +176,7 @@ extension StateShape {
     }
 
     /// Bytes of a token's keys and values that a later token reads in layers with this window, or sharing one.
-    func readBytesPerToken(window: Int?) -> Int {
+    package func readBytesPerToken(window: Int?) -> Int {
         (pagedLayers + compressedLayers).reduce(0) { sum, layer in
             guard let layer, groups[layer.group].window == window else { return sum }
             return sum + layer.heads * layer.headBytes / pageTokens
@@ -187,17 +187,17 @@ extension StateShape {
     var fixedBytes: Int { bytes(tokens: .max, { $0.window != nil }) + recurrentBytes + encodingBytes }
 
     /// Bytes of one page in every group.
-    var pageBytes: Int { groups.reduce(0) { $0 + $1.pageBytes } }
+    package var pageBytes: Int { groups.reduce(0) { $0 + $1.pageBytes } }
 
-    var recurrentBytes: Int { recurrentFloats * MemoryLayout<Float>.stride }
+    package var recurrentBytes: Int { recurrentFloats * MemoryLayout<Float>.stride }
 
     /// Maximum bytes of a sequence of so many tokens. Overflow is reported as an exbibyte.
-    func bytes(tokens: Int) -> Int {
+    package func bytes(tokens: Int) -> Int {
         min(bytes(tokens: tokens, { _ in true }) + recurrentBytes + encodingBytes, 1 << 60)
     }
 
     /// Tokens of one sequence whose state fits into `bytes`, at most `limit`.
-    func tokens(in bytes: Int, limit: Int) -> Int {
+    package func tokens(in bytes: Int, limit: Int) -> Int {
         var (fits, tooMany) = (0, limit / pageTokens + 1)
         while tooMany - fits > 1 {
             let pages = (fits + tooMany) / 2

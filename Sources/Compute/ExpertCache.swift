@@ -1,4 +1,5 @@
-import KernelFormats
+package import GGUF
+package import KernelFormats
 import KernelsPortable
 
 /// Keeps a bounded number of experts in memory; the others stay in the file until a step uses them.
@@ -9,11 +10,11 @@ import KernelsPortable
 ///
 /// `@unchecked Sendable`: used by the thread that loads the model, then by the engine's thread. Workers only read, while
 /// that thread waits for them.
-final class ExpertCache: @unchecked Sendable {
+package final class ExpertCache: @unchecked Sendable {
     /// The experts of one layer.
     ///
     /// `@unchecked Sendable`: as the cache.
-    final class Layer: @unchecked Sendable {
+    package final class Layer: @unchecked Sendable {
         fileprivate struct Matrix {
             let tensor: TensorView
             let layout: RepackedLayout
@@ -37,13 +38,15 @@ final class ExpertCache: @unchecked Sendable {
         }
 
         /// Reads those of the experts that are not in memory. All of them stay in memory until the next call.
-        func load(_ experts: some Sequence<Int>, on pool: ThreadPool) { cache.load(experts, of: self, on: pool) }
+        package func load(_ experts: some Sequence<Int>, on pool: ThreadPool) {
+            cache.load(experts, of: self, on: pool)
+        }
     }
 
     /// A matrix of one expert. Keeps the cache alive.
-    struct Matrix: Sendable {
+    package struct Matrix: Sendable {
         fileprivate let cache: ExpertCache
-        let layer: Layer
+        package let layer: Layer
         fileprivate let expert: Int
         fileprivate let index: Int
         fileprivate var firstRow = 0
@@ -57,7 +60,7 @@ final class ExpertCache: @unchecked Sendable {
             return firstRow == 0 ? whole : whole.suffix(fromRow: firstRow)
         }
 
-        func suffix(fromRow row: Int) -> Matrix {
+        package func suffix(fromRow row: Int) -> Matrix {
             var suffix = self
             suffix.firstRow += row
             return suffix
@@ -102,13 +105,13 @@ final class ExpertCache: @unchecked Sendable {
     /// Number of experts read from the file.
     private(set) var reads = 0
 
-    init(formats: Set<TensorType>) { self.formats = formats }
+    package init(formats: Set<TensorType>) { self.formats = formats }
 
     /// Whether a tensor is stacked matrices of experts, by its name.
-    static func isExperts(_ tensor: TensorView) -> Bool { tensor.name.hasSuffix("_exps.weight") }
+    package static func isExperts(_ tensor: TensorView) -> Bool { tensor.name.hasSuffix("_exps.weight") }
 
     /// Adds a tensor of `count` matrices to its layer's experts; `nil` if it is not kept here.
-    func add(_ tensor: TensorView, count: Int) -> [Matrix]? {
+    package func add(_ tensor: TensorView, count: Int) -> [Matrix]? {
         let rows = tensor.count / tensor.shape[0] / count
         guard Self.isExperts(tensor), let layout = WeightPacker.layout(tensor, formats), rows % PackedLayout.rows == 0
         else { return nil }
@@ -124,12 +127,12 @@ final class ExpertCache: @unchecked Sendable {
     }
 
     /// Least capacity in bytes: a step may use all experts of a layer.
-    var leastBytes: Int { slotBytes * layers.reduce(0) { max($0, $1.slots.count) } }
+    package var leastBytes: Int { slotBytes * layers.reduce(0) { max($0, $1.slots.count) } }
     /// Bytes of all experts.
     var totalBytes: Int { slotBytes * count }
     /// Number of all experts of all layers.
-    var count: Int { layers.reduce(0) { $0 + $1.slots.count } }
-    var capacity: Int { slots.count }
+    package var count: Int { layers.reduce(0) { $0 + $1.slots.count } }
+    package var capacity: Int { slots.count }
 
     /// Takes the memory and fills it, with as many experts of each layer.
     ///
@@ -137,7 +140,7 @@ final class ExpertCache: @unchecked Sendable {
     ///   - bytes: Raised to `leastBytes`.
     ///   - progress: Called with a share, 0...1; returns whether to continue.
     /// - Returns: Whether the memory could be allocated.
-    func fill(bytes: Int, on pool: ThreadPool, progress: (Double) -> Bool) -> Bool {
+    package func fill(bytes: Int, on pool: ThreadPool, progress: (Double) -> Bool) -> Bool {
         guard slotBytes > 0 else { return true }
         let capacity = min(count, max(leastBytes, bytes) / slotBytes)
         guard let memory = RepackedWeights.Memory(byteCount: capacity * slotBytes) else { return false }

@@ -1,18 +1,19 @@
-import KernelFormats
+package import GGUF
+package import KernelFormats
 
 /// The weights of a linear layer: `rows` outputs by `columns` inputs, row-major, in the file's format.
-struct WeightMatrix: Sendable {
-    let tensor: TensorView
+package struct WeightMatrix: Sendable {
+    package let tensor: TensorView
     private let loaded: RepackedWeights?
     /// The matrix of an expert that is not always in memory.
-    let expert: ExpertCache.Matrix?
-    let rows: Int
-    let columns: Int
+    package let expert: ExpertCache.Matrix?
+    package let rows: Int
+    package let columns: Int
     /// Row of `tensor` at which this matrix starts.
-    let firstRow: Int
+    package let firstRow: Int
 
     /// - Parameter tensor: Two-dimensional, row length first.
-    init(_ tensor: TensorView, packed: RepackedWeights? = nil) {
+    package init(_ tensor: TensorView, packed: RepackedWeights? = nil) {
         self.init(tensor, rows: 0..<tensor.shape.dropFirst().reduce(1, *), packed: packed)
     }
 
@@ -21,7 +22,7 @@ struct WeightMatrix: Sendable {
     /// - Parameters:
     ///   - packed: Packed weights beginning with the first of these rows.
     ///   - expert: The same of an expert that is not always in memory.
-    init(_ tensor: TensorView, rows: Range<Int>, packed: RepackedWeights?, expert: ExpertCache.Matrix? = nil) {
+    package init(_ tensor: TensorView, rows: Range<Int>, packed: RepackedWeights?, expert: ExpertCache.Matrix? = nil) {
         self.tensor = tensor
         loaded = packed
         self.expert = expert
@@ -47,7 +48,7 @@ struct WeightMatrix: Sendable {
     }
 
     /// The `count` matrices of a three-dimensional tensor.
-    static func each(of tensor: TensorView, count: Int, packed: RepackedWeights?) -> [WeightMatrix] {
+    package static func each(of tensor: TensorView, count: Int, packed: RepackedWeights?) -> [WeightMatrix] {
         let rows = tensor.count / tensor.shape[0] / count
         return (0..<count).map { index in
             let first = index * rows
@@ -64,20 +65,33 @@ struct WeightMatrix: Sendable {
             expert: isAligned ? expert?.suffix(fromRow: range.lowerBound) : nil)
     }
 
-    var type: TensorType { tensor.type }
-    func row(_ index: Int) -> UnsafeRawPointer { tensor.bytes.baseAddress! + (firstRow + index) * tensor.rowBytes }
+    package var type: TensorType { tensor.type }
+    package func row(_ index: Int) -> UnsafeRawPointer {
+        tensor.bytes.baseAddress! + (firstRow + index) * tensor.rowBytes
+    }
 }
 
 /// A linear layer: `y = scale · W·x + b`.
-struct Linear: Sendable {
-    let weights: WeightMatrix
+package struct Linear: Sendable {
+    package let weights: WeightMatrix
     /// Scale of all weights, which comes with formats whose block scales have too little range (NVFP4).
-    var scale: Float = 1
+    package var scale: Float = 1
     /// `[rows]` floats.
-    var bias: [Float]?
+    package var bias: [Float]?
     /// Range to clamp inputs and outputs to; `nil`: none.
-    var inputRange: ClosedRange<Float>?
-    var outputRange: ClosedRange<Float>?
+    package var inputRange: ClosedRange<Float>?
+    package var outputRange: ClosedRange<Float>?
+
+    package init(
+        weights: WeightMatrix, scale: Float = 1, bias: [Float]? = nil, inputRange: ClosedRange<Float>? = nil,
+        outputRange: ClosedRange<Float>? = nil
+    ) {
+        self.weights = weights
+        self.scale = scale
+        self.bias = bias
+        self.inputRange = inputRange
+        self.outputRange = outputRange
+    }
 
     /// Applies scale, bias and range to columns `rows` of the product in `output`.
     func finish(_ output: Matrix, _ rows: Range<Int>) {

@@ -2,9 +2,9 @@ import Platform
 import KernelFormats
 
 /// Parameters of attention over the KV cache.
-struct AttentionShape: Sendable {
+package struct AttentionShape: Sendable {
     /// Query heads; each group of `heads / KV heads` shares a KV head.
-    let heads: Int
+    package let heads: Int
     /// Factor on the scores: usually 1/√keyWidth.
     let scale: Float
     /// A token attends to itself and the `window − 1` tokens before it; `nil`: to all before it.
@@ -21,6 +21,20 @@ struct AttentionShape: Sendable {
     /// itself; `nil`: the layer has none.
     var compression: Int?
 
+    package init(
+        heads: Int, scale: Float, window: Int?, isChunked: Bool = false, softcap: Float = 0, slopes: [Float]? = nil,
+        sinks: [Float]? = nil, compression: Int? = nil
+    ) {
+        self.heads = heads
+        self.scale = scale
+        self.window = window
+        self.isChunked = isChunked
+        self.softcap = softcap
+        self.slopes = slopes
+        self.sinks = sinks
+        self.compression = compression
+    }
+
     /// The first token that a token at `position` attends to.
     func oldest(seenFrom position: Int) -> Int {
         guard let window else { return 0 }
@@ -34,7 +48,7 @@ extension Compute {
     /// - Parameters:
     ///   - keys: `[rows, KV heads · keyWidth]`.
     ///   - values: `[rows, KV heads · valueWidth]`. `nil` if the layer's state is latent, with values inside the keys.
-    func store(_ keys: Matrix, _ values: Matrix?, of step: Step, layer: Int) {
+    package func store(_ keys: Matrix, _ values: Matrix?, of step: Step, layer: Int) {
         timed(ProfiledPart(name: "storing keys and values")) {
             for segment in step.segments {
                 let cached = segment.state.shape.pages(of: layer)
@@ -94,7 +108,7 @@ extension Compute {
     /// - Parameters:
     ///   - keys: `[tokens, KV heads · keyWidth]`.
     ///   - values: `[tokens, KV heads · valueWidth]`.
-    func load(_ state: SequenceState, layer: Int, into keys: Matrix, _ values: Matrix) {
+    package func load(_ state: SequenceState, layer: Int, into keys: Matrix, _ values: Matrix) {
         let cached = state.shape.pages(of: layer)
         let (keyWidth, valueWidth) = (cached.keyWidth, cached.valueWidth)
         reserveScratch(floats: pageTokens * (keyWidth + valueWidth))
@@ -122,7 +136,7 @@ extension Compute {
     ///   - queries: `[rows, heads · keyWidth]`; scaled, and rotated like the keys, in place.
     ///   - exact: Rows from this one on are multiplied as 16-bit integers, if the tier has kernels for that.
     ///   - output: `[rows, heads · valueWidth]`.
-    func attention(
+    package func attention(
         _ queries: Matrix, of step: Step, layer: Int, _ shape: AttentionShape, exact: Int = .max, into output: Matrix
     ) {
         guard let cached = step.segments.first?.state.shape.pages(of: layer) else { return }

@@ -1,14 +1,19 @@
 /// The images of a sequence, whose vectors replace token embeddings. Shared by forks of the sequence.
-final class SequenceImages: Sendable {
+package final class SequenceImages: Sendable {
     /// An image, or a piece of one.
-    struct Placed: Sendable {
+    package struct Placed: Sendable {
         /// The tokens of the sequence that the image occupies.
-        let tokens: Range<Int>
-        let rows: ImageRows
+        package let tokens: Range<Int>
+        package let rows: ImageRows
+
+        package init(tokens: Range<Int>, rows: ImageRows) {
+            (self.tokens, self.rows) = (tokens, rows)
+        }
+
     }
 
     /// Ascending by token range.
-    let images: [Placed]
+    package let images: [Placed]
     let sight: ImageSight
     /// Whether image tokens have rows and columns. Text after an image then continues at the larger of both (M-RoPE,
     /// Wang et al. 2024).
@@ -17,7 +22,7 @@ final class SequenceImages: Sendable {
     private let shifts: [Int]
 
     /// - Parameter images: At least one.
-    init(_ images: [Placed], sight: ImageSight, hasGridPositions: Bool) {
+    package init(_ images: [Placed], sight: ImageSight, hasGridPositions: Bool) {
         self.images = images
         self.sight = sight
         self.hasGridPositions = hasGridPositions
@@ -29,7 +34,7 @@ final class SequenceImages: Sendable {
     }
 
     /// Position of a token of the sequence.
-    func place(ofToken token: Int) -> Place {
+    package func place(ofToken token: Int) -> Place {
         guard hasGridPositions else { return Place(Int32(token)) }
         let index = indexOfLast(startingUpTo: token)
         guard let index else { return Place(Int32(token)) }
@@ -45,7 +50,7 @@ final class SequenceImages: Sendable {
     /// End of the tokens that a token attends to.
     ///
     /// - Parameter hasWindow: Whether the layer has a window.
-    func end(seenFromToken token: Int, hasWindow: Bool) -> Int {
+    package func end(seenFromToken token: Int, hasWindow: Bool) -> Int {
         guard sight == .whole || sight == .wholeInWindows && hasWindow, let image = image(at: token) else {
             return token + 1
         }
@@ -53,7 +58,7 @@ final class SequenceImages: Sendable {
     }
 
     /// Where a prefill chunk of this range has to end: tokens that attend to each other are computed in one step.
-    func pieceEnd(_ range: Range<Int>) -> Int {
+    package func pieceEnd(_ range: Range<Int>) -> Int {
         guard sight != .causal, let image = image(at: range.upperBound),
             image.tokens.lowerBound < range.upperBound
         else { return range.upperBound }
@@ -75,7 +80,7 @@ final class SequenceImages: Sendable {
 }
 
 /// How an image's tokens attend to each other in the language model.
-enum ImageSight: Sendable {
+package enum ImageSight: Sendable {
     case causal
     /// All to all, in every layer.
     case whole

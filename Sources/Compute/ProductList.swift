@@ -1,9 +1,9 @@
-import KernelFormats
+package import KernelFormats
 
 /// Matrix products of one parallel region, with their weight rows divided into blocks for the workers.
 ///
 /// One list is reused for all steps, so that none of them allocates.
-struct ProductList {
+package struct ProductList {
     struct Product {
         /// Index of its input in `inputs`.
         let input: Int
@@ -66,7 +66,7 @@ struct ProductList {
     ///   - exact: Rows of `input` from this one on are a prompt's, which are multiplied less exactly.
     ///   - sensitive: Whether these rows are quantized to 14 or 15 bits all the same, instead of 8.
     ///   - stepRows: The step's row of each row of `input`; `nil`: they are the same.
-    mutating func add(
+    package mutating func add(
         _ input: Matrix, by layer: Linear, into output: Matrix, exact: Int = .max, sensitive: Bool = false,
         stepRows: [Int]? = nil
     ) {
@@ -86,7 +86,7 @@ struct ProductList {
     /// worker's caches: for 512 tokens of a prompt, all of them are larger than most processors' L3 cache.
     ///
     /// - Parameter gates: Memory for all gates, `[rows, outputs]`, if blocks cannot be gated.
-    mutating func add(
+    package mutating func add(
         _ input: Matrix, by layer: Linear, gatedBy gate: Linear, _ activation: Activation, into output: Matrix,
         gates: @autoclosure () -> Matrix, exact: Int = .max, stepRows: [Int]? = nil
     ) {

@@ -1,13 +1,14 @@
+import GGUF
 import COpenBLAS
-import KernelFormats
+package import KernelFormats
 import Platform
 
 /// The operations that architectures are written in, distributed over the engine's threads.
 ///
 /// Used by the engine's thread only. Nothing here allocates once the scratch has reached its size.
-final class Compute {
-    let kernels: KernelSet
-    let pool: ThreadPool
+package final class Compute {
+    package let kernels: KernelSet
+    package let pool: ThreadPool
     private var scratch: [AlignedBuffer]
     /// Activations laid out for matrix products: as floats, and quantized.
     private var packed = AlignedBuffer(byteCount: 0)
@@ -17,13 +18,13 @@ final class Compute {
     /// The last products, kept to reuse their memory.
     var products = ProductList()
     /// Called with the weights and the input of each product, to collect statistics.
-    var observer: ((WeightMatrix, Matrix) -> Void)?
+    package var observer: ((WeightMatrix, Matrix) -> Void)?
     /// Collects the times of the operations; set by `LocalModel.profile`.
-    var profile: StepProfile?
+    package var profile: StepProfile?
     /// Adapters of the current step.
-    var adapters: [AdapterRows] = []
+    package var adapters: [AdapterRows] = []
 
-    init(kernels: KernelSet, threads: Int) {
+    package init(kernels: KernelSet, threads: Int) {
         self.kernels = kernels
         pool = ThreadPool(count: threads)
         scratch = (0..<pool.count).map { _ in AlignedBuffer(byteCount: 0) }
@@ -33,7 +34,7 @@ final class Compute {
     }
 
     /// Grows each worker's scratch, which all operations share. Must not be called in a parallel region.
-    func reserveScratch(floats: Int) {
+    package func reserveScratch(floats: Int) {
         for index in scratch.indices where scratch[index].byteCount < floats * 4 {
             scratch[index] = AlignedBuffer(floats: floats)
         }
@@ -57,10 +58,10 @@ final class Compute {
         return inner.floats
     }
 
-    func scratchOfWorker(_ worker: Int) -> UnsafeMutablePointer<Float> { scratch[worker].floats }
+    package func scratchOfWorker(_ worker: Int) -> UnsafeMutablePointer<Float> { scratch[worker].floats }
 
     /// Runs an operation, whose time becomes part of the profile if one is taken.
-    func timed(_ part: @autoclosure () -> ProfiledPart, _ operation: () -> Void) {
+    package func timed(_ part: @autoclosure () -> ProfiledPart, _ operation: () -> Void) {
         guard let profile else { return operation() }
         let started = ContinuousClock.now
         operation()
@@ -70,7 +71,7 @@ final class Compute {
     // MARK: Rows
 
     /// Copies row `rows[i]` of the table, dequantized, to row `i` of `output`.
-    func embed(_ table: WeightMatrix, rows: [Int32], into output: Matrix) {
+    package func embed(_ table: WeightMatrix, rows: [Int32], into output: Matrix) {
         timed(ProfiledPart(name: "embedding", bytes: Double(rows.count * table.tensor.rowBytes))) {
             for (index, row) in rows.enumerated() {
                 kernels.dequantize(table.type, table.row(Int(row)), output[index], table.columns)
@@ -79,7 +80,7 @@ final class Compute {
     }
 
     /// Applies rotary embedding to each head of each row.
-    func rotate(_ matrix: Matrix, headWidth: Int, by angles: RotaryAngles) {
+    package func rotate(_ matrix: Matrix, headWidth: Int, by angles: RotaryAngles) {
         let turn = angles.layout == .adjacent ? kernels.rows.rotateAdjacent : kernels.rows.rotateHalves
         // Parts of a head that are rotated separately.
         let parts = angles.layout == .halvesOfHalves ? 2 : 1
@@ -100,21 +101,21 @@ final class Compute {
     /// `output = activation(gate) · up`.
     ///
     /// - Parameter output: May be `gate` or `up`.
-    func activate(_ gate: Matrix, _ up: Matrix, _ activation: Activation, into output: Matrix) {
+    package func activate(_ gate: Matrix, _ up: Matrix, _ activation: Activation, into output: Matrix) {
         timed(ProfiledPart(name: "activation")) {
             forEachRow(of: gate) { row in kernels.gate(gate[row], up[row], activation, output[row], gate.columns) }
         }
     }
 
     /// Applies the activation in place.
-    func activate(_ matrix: Matrix, _ activation: Activation) {
+    package func activate(_ matrix: Matrix, _ activation: Activation) {
         timed(ProfiledPart(name: "activation")) {
             forEachRow(of: matrix) { row in kernels.activate(matrix[row], activation, matrix[row], matrix.columns) }
         }
     }
 
     /// `output += factor · input`.
-    func add(_ input: Matrix, times factor: Float = 1, to output: Matrix) {
+    package func add(_ input: Matrix, times factor: Float = 1, to output: Matrix) {
         timed(ProfiledPart(name: "addition")) {
             forEachRow(of: input) { row in
                 if factor == 1 {
@@ -126,23 +127,23 @@ final class Compute {
         }
     }
 
-    func copy(_ input: Matrix, into output: Matrix) {
+    package func copy(_ input: Matrix, into output: Matrix) {
         forEachRow(of: input) { row in output[row].update(from: input[row], count: input.columns) }
     }
 
-    func clear(_ matrix: Matrix) {
+    package func clear(_ matrix: Matrix) {
         forEachRow(of: matrix) { row in matrix[row].update(repeating: 0, count: matrix.columns) }
     }
 
     /// Limits each value to ±`limit`.
-    func clamp(_ matrix: Matrix, to limit: Float) {
+    package func clamp(_ matrix: Matrix, to limit: Float) {
         forEachRow(of: matrix) { row in
             for column in 0..<matrix.columns { matrix[row][column] = min(limit, max(-limit, matrix[row][column])) }
         }
     }
 
     /// Multiplies by softplus(gates), ln(1 + eˣ). A gate applies to `matrix.columns / gates.columns` values.
-    func multiply(_ matrix: Matrix, bySoftplusOf gates: Matrix) {
+    package func multiply(_ matrix: Matrix, bySoftplusOf gates: Matrix) {
         let width = matrix.columns / gates.columns
         forEachRow(of: matrix) { row in
             for index in 0..<gates.columns {
@@ -154,7 +155,7 @@ final class Compute {
     }
 
     /// Multiplies by sigmoid(gates), computed in place. A gate applies to `matrix.columns / gates.columns` values.
-    func multiply(_ matrix: Matrix, bySigmoidOf gates: Matrix) {
+    package func multiply(_ matrix: Matrix, bySigmoidOf gates: Matrix) {
         let width = matrix.columns / gates.columns
         forEachRow(of: matrix) { row in
             kernels.recurrent.sigmoid(gates[row], gates[row], gates.columns)
@@ -165,12 +166,12 @@ final class Compute {
         }
     }
 
-    func scale(_ matrix: Matrix, by factor: Float) {
+    package func scale(_ matrix: Matrix, by factor: Float) {
         forEachRow(of: matrix) { row in for column in 0..<matrix.columns { matrix[row][column] *= factor } }
     }
 
     /// Subtracts the threshold, the row's mean plus `deviations` standard deviations; negative results become 0.
-    func cut(_ matrix: Matrix, at deviations: Float) {
+    package func cut(_ matrix: Matrix, at deviations: Float) {
         forEachRow(of: matrix) { row in
             let (values, count) = (matrix[row], matrix.columns)
             var mean: Float = 0
@@ -184,7 +185,7 @@ final class Compute {
     }
 
     /// Multiplies each row by its factor.
-    func scale(_ matrix: Matrix, by factor: (_ row: Int) -> Float) {
+    package func scale(_ matrix: Matrix, by factor: (_ row: Int) -> Float) {
         forEachRow(of: matrix) { row in
             let factor = factor(row)
             for column in 0..<matrix.columns { matrix[row][column] *= factor }
@@ -192,7 +193,7 @@ final class Compute {
     }
 
     /// Multiplies each column by its factor.
-    func scale(_ matrix: Matrix, by factors: [Float]) {
+    package func scale(_ matrix: Matrix, by factors: [Float]) {
         factors.withUnsafeBufferPointer { factors in
             forEachRow(of: matrix) { row in
                 for column in 0..<matrix.columns { matrix[row][column] *= factors[column] }
@@ -201,26 +202,26 @@ final class Compute {
     }
 
     /// Applies softcap: x becomes `limit · tanh(x / limit)`.
-    func softcap(_ matrix: Matrix, at limit: Float) {
+    package func softcap(_ matrix: Matrix, at limit: Float) {
         forEachRow(of: matrix) { row in
             kernels.rows.softcap(matrix[row], limit, matrix[row], matrix.columns)
         }
     }
 
     /// `output += factor · input` for one row.
-    func add(
+    package func add(
         _ input: UnsafePointer<Float>, times factor: Float, to output: UnsafeMutablePointer<Float>, count: Int
     ) {
         kernels.rows.addMultiple(output, input, factor, count)
     }
 
-    func forEachRow(of matrix: Matrix, _ body: (Int) -> Void) {
+    package func forEachRow(of matrix: Matrix, _ body: (Int) -> Void) {
         // One or two rows, or few values, are done before another thread has woken up.
         let isSmall = matrix.rows <= 2 || matrix.rows * matrix.columns <= 1 << 12
         forEachPiece(matrix.rows, serially: isSmall) { row, _ in body(row) }
     }
 
-    func forEachPiece(_ count: Int, serially: Bool, _ body: (_ piece: Int, _ worker: Int) -> Void) {
+    package func forEachPiece(_ count: Int, serially: Bool, _ body: (_ piece: Int, _ worker: Int) -> Void) {
         if serially {
             for piece in 0..<count { body(piece, 0) }
         } else {

@@ -11,7 +11,7 @@ extension Compute {
     ///   - exact: Rows of `input` from this one on are a prompt's, which are multiplied less exactly.
     ///   - sensitive: Whether these rows are quantized to 14 or 15 bits all the same, instead of 8.
     ///   - stepRows: The step's row of each row of `input`; `nil`: they are the same.
-    func multiply(
+    package func multiply(
         _ input: Matrix, by layer: Linear, into output: Matrix, exact: Int = .max, sensitive: Bool = false,
         stepRows: [Int]? = nil
     ) {
@@ -23,7 +23,7 @@ extension Compute {
     /// Computes the products that `list` adds, in one parallel region.
     ///
     /// Packed weights use integer kernels, and weights in F16 and BF16 for prompts on AVX-512; others use float kernels.
-    func multiply(_ list: (inout ProductList) -> Void) {
+    package func multiply(_ list: (inout ProductList) -> Void) {
         products.removeAll()
         products.adapters = adapters
         list(&products)
@@ -135,7 +135,7 @@ extension Compute {
     /// Copies the input by parts of columns, `[columns / depth][rows][depth]`, zero-padded to a multiple of 8 columns.
     ///
     /// Read in place, rows a power of two apart would evict each other from the caches.
-    func copy(_ input: Matrix, into copy: UnsafeMutablePointer<Float>) -> UnsafePointer<Float> {
+    package func copy(_ input: Matrix, into copy: UnsafeMutablePointer<Float>) -> UnsafePointer<Float> {
         let parts = (input.columns + Self.depth - 1) / Self.depth
         forEachPiece(input.rows * parts, serially: input.rows * input.columns <= 1 << 13) { piece, _ in
             let (row, k) = (piece % input.rows, piece / input.rows * Self.depth)

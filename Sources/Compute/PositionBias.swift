@@ -3,7 +3,7 @@ import Foundation
 /// A bias on attention scores by the distance between query and key.
 ///
 /// Used by the engine's thread only: the table grows to the longest input.
-final class PositionBias {
+package final class PositionBias {
     private let heads: Int
     /// The bias of a head at a distance: position of the key minus position of the query.
     private let bias: (_ head: Int, _ distance: Int) -> Float
@@ -33,7 +33,7 @@ final class PositionBias {
 extension PositionBias {
     /// Symmetric ALiBi: `−slope · |distance|` (Press et al. 2022). Slopes for head counts that are not a power of two
     /// follow the paper's code.
-    static func alibi(heads: Int, maximumBias: Double = 8) -> PositionBias {
+    package static func alibi(heads: Int, maximumBias: Double = 8) -> PositionBias {
         let slopes = alibiSlopes(heads: heads, maximumBias: maximumBias)
         return PositionBias(heads: heads) { head, distance in -slopes[head] * Float(abs(distance)) }
     }
@@ -53,7 +53,7 @@ extension PositionBias {
     /// - Parameters:
     ///   - weights: `[buckets, heads]`.
     ///   - isBidirectional: Whether half of the buckets are for keys after the query. If not, such keys are masked.
-    static func relative(_ weights: [Float], heads: Int, isBidirectional: Bool) -> PositionBias {
+    package static func relative(_ weights: [Float], heads: Int, isBidirectional: Bool) -> PositionBias {
         let buckets = weights.count / heads
         return PositionBias(heads: heads) { head, distance in
             if distance > 0, !isBidirectional { return -.infinity }

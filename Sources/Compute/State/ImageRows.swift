@@ -1,18 +1,18 @@
 /// The vectors of an image's tokens, or of a piece of it, which replace token embeddings in a prompt.
 ///
 /// `@unchecked Sendable`: not written after it was handed over.
-final class ImageRows: @unchecked Sendable {
+package final class ImageRows: @unchecked Sendable {
     /// Tokens per row of the image; the tokens are ordered by row and column.
     let columns: Int
     let rows: Int
     /// `[tokens, width · (1 + layers)]`: a token's vector, then the vectors added to it after each of the first layers.
-    let matrix: Matrix
+    package let matrix: Matrix
     private let buffer: AlignedBuffer
 
-    var bytes: Int { buffer.byteCount }
+    package var bytes: Int { buffer.byteCount }
 
     /// - Parameter buffer: Memory that holds `matrix`.
-    init(columns: Int, rows: Int, matrix: Matrix, in buffer: AlignedBuffer) {
+    package init(columns: Int, rows: Int, matrix: Matrix, in buffer: AlignedBuffer) {
         (self.columns, self.rows, self.matrix, self.buffer) = (columns, rows, matrix, buffer)
     }
 }

@@ -1,3 +1,4 @@
+import GGUF
 import KernelFormats
 
 /// What one adapter adds to the rows of a product: scale · B·(A·x).
@@ -129,7 +130,7 @@ extension Compute {
     }
 
     /// Adds the updates of one table row by the step's adapters to each row of `output`.
-    func addAdapters(toRows output: Matrix, of name: String, row: Int) {
+    package func addAdapters(toRows output: Matrix, of name: String, row: Int) {
         for use in adapters {
             guard let update = use.adapter.updates[name] else { continue }
             for k in 0..<update.rank {
@@ -145,7 +146,7 @@ extension Compute {
     }
 
     /// Adds the updates of the step's adapters to embeddings, `[tokens, width]`.
-    func addAdapters(toEmbeddings output: Matrix, of table: WeightMatrix, _ tokens: [Int32]) {
+    package func addAdapters(toEmbeddings output: Matrix, of table: WeightMatrix, _ tokens: [Int32]) {
         for use in adapters {
             guard let update = use.adapter.updates[table.tensor.name], update.isOfEmbeddings else { continue }
             let inner = innerValues(floats: update.rank)

@@ -1,25 +1,27 @@
-/// The adapters that apply to a sequence.
-struct AdapterSelection: Hashable, Sendable {
-    struct Use: Hashable, Sendable {
-        let adapter: LoRAAdapter
-        let scale: Float
-        /// Position of the first token that it applies to.
-        let start: Int
+package import GGUF
 
-        static func == (a: Use, b: Use) -> Bool {
+/// The adapters that apply to a sequence.
+package struct AdapterSelection: Hashable, Sendable {
+    package struct Use: Hashable, Sendable {
+        package let adapter: LoRAAdapter
+        package let scale: Float
+        /// Position of the first token that it applies to.
+        package let start: Int
+
+        package static func == (a: Use, b: Use) -> Bool {
             a.adapter === b.adapter && a.scale == b.scale && a.start == b.start
         }
 
-        func hash(into hasher: inout Hasher) {
+        package func hash(into hasher: inout Hasher) {
             hasher.combine(ObjectIdentifier(adapter))
             hasher.combine(scale)
             hasher.combine(start)
         }
     }
 
-    static let none = AdapterSelection(uses: [])
+    package static let none = AdapterSelection(uses: [])
 
-    let uses: [Use]
+    package let uses: [Use]
 
     private init(uses: [Use]) { self.uses = uses }
 
@@ -27,7 +29,7 @@ struct AdapterSelection: Hashable, Sendable {
     ///   - scales: Scale of each adapter; 0: off.
     ///   - prompt: Searched for invocation tokens: an adapter that has some applies from their last occurrence on, or
     ///     not at all.
-    init(_ adapters: [LoRAAdapter], scales: [Float], prompt: [Int32]) {
+    package init(_ adapters: [LoRAAdapter], scales: [Float], prompt: [Int32]) {
         uses = zip(adapters, scales).compactMap { adapter, scale in
             guard scale != 0, let start = prompt.start(ofLast: adapter.invocation) else { return nil }
             return Use(adapter: adapter, scale: scale, start: start)
@@ -47,8 +49,13 @@ extension [Int32] {
 }
 
 /// Rows of a step that an adapter applies to.
-struct AdapterRows {
-    let adapter: LoRAAdapter
-    let scale: Float
-    var rows: RangeSet<Int>
+package struct AdapterRows {
+    package let adapter: LoRAAdapter
+    package let scale: Float
+    package var rows: RangeSet<Int>
+
+    package init(adapter: LoRAAdapter, scale: Float, rows: RangeSet<Int>) {
+        (self.adapter, self.scale, self.rows) = (adapter, scale, rows)
+    }
+
 }

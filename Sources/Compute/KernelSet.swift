@@ -1,39 +1,41 @@
-import KernelFormats
+package import KernelFormats
 import KernelsPortable
 
 /// The kernels of one tier. All tiers are tested against `portable`.
 ///
 /// Arguments are in the order of the functions of `KernelsPortable` and `KernelsAVX2`, which document them. Each file
 /// of Tiers/ has the sets of one kind of processor, `ofProcessor`.
-struct KernelSet: Sendable {
-    var tier: KernelTier
+package struct KernelSet: Sendable {
+    package var tier: KernelTier
     /// Formats whose weights are repacked, for the integer kernels or for `multiplyPackedFloats`.
-    var packedFormats: Set<TensorType>
-    var rmsNorm: @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, Float, UnsafeMutablePointer<Float>, Int) -> Void
-    var layerNorm:
+    package var packedFormats: Set<TensorType>
+    package var rmsNorm:
+        @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, Float, UnsafeMutablePointer<Float>, Int) -> Void
+    package var layerNorm:
         @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, Float, UnsafeMutablePointer<Float>, Int) -> Void
     /// Activations of gated and of plain MLPs.
-    var gate:
+    package var gate:
         @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, Activation, UnsafeMutablePointer<Float>, Int) -> Void
     var activate: @Sendable (UnsafePointer<Float>, Activation, UnsafeMutablePointer<Float>, Int) -> Void
-    var attendPage: @Sendable (PageAttention) -> Void
+    package var attendPage: @Sendable (PageAttention) -> Void
     /// As `attendPage`, bitwise, for value widths that are multiples of 16; `nil`: the tier has none. For a page of halves
     /// that few rows attend to, and for 32 rows side by side (also for other multiples of 8, but not bitwise).
-    var attendHalves: (@Sendable (PageAttention, UnsafeRawPointer, _ next: UnsafeRawPointer) -> Void)?
-    var attendBlock: (@Sendable (BlockAttention) -> Void)?
+    package var attendHalves: (@Sendable (PageAttention, UnsafeRawPointer, _ next: UnsafeRawPointer) -> Void)?
+    package var attendBlock: (@Sendable (BlockAttention) -> Void)?
     /// Attention of prompts in 16-bit integers; `nil`: in floats, as that of answers.
-    var wordAttention: WordAttentionKernels?
+    package var wordAttention: WordAttentionKernels?
     /// Convert a KV cache page to floats, from halves or from codes; the last argument is the next page, to prefetch.
-    var widenHalves: @Sendable (UnsafeRawPointer, Int, Int, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
-    var widenQuantized:
+    package var widenHalves:
+        @Sendable (UnsafeRawPointer, Int, Int, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
+    package var widenQuantized:
         @Sendable (UnsafeRawPointer, QuantizedPage, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
-    var recurrent: RecurrentKernels
-    var rows: RowKernels
+    package var recurrent: RecurrentKernels
+    package var rows: RowKernels
     /// Softmax of a row, in place.
-    var softmax: @Sendable (UnsafeMutablePointer<Float>, Int) -> Void
-    var dequantize: @Sendable (TensorType, UnsafeRawPointer, UnsafeMutablePointer<Float>, Int) -> Void
+    package var softmax: @Sendable (UnsafeMutablePointer<Float>, Int) -> Void
+    package var dequantize: @Sendable (TensorType, UnsafeRawPointer, UnsafeMutablePointer<Float>, Int) -> Void
     /// Quantizes a row to a block format; the importance may be `nil`.
-    var quantize:
+    package var quantize:
         @Sendable (
             TensorType, UnsafePointer<Float>, _ importance: UnsafePointer<Float>?, UnsafeMutableRawPointer, Int
         ) -> Void
@@ -54,14 +56,14 @@ struct KernelSet: Sendable {
     var words: WordKernels?
 
     /// Loops that measure the processor's peak speed.
-    var peaks: PeakLoops
+    package var peaks: PeakLoops
 
     /// The tiers that this processor supports, fastest last.
-    static let available = [portable] + ofProcessor
+    package static let available = [portable] + ofProcessor
 
-    static let best = available[available.count - 1]
+    package static let best = available[available.count - 1]
 
-    static let portable = KernelSet(
+    package static let portable = KernelSet(
         tier: .portable, packedFormats: [],
         rmsNorm: { KernelsPortable.rmsNorm($0, weight: $1, epsilon: $2, into: $3, count: $4) },
         layerNorm: { KernelsPortable.layerNorm($0, weight: $1, epsilon: $2, into: $3, count: $4) },
@@ -137,15 +139,15 @@ struct WordKernels: Sendable {
 }
 
 /// Attention in 16-bit integers, of the AVX-512 tier; its functions document the arguments.
-struct WordAttentionKernels: Sendable {
-    var roundQueries: @Sendable (UnsafeMutablePointer<Float>, _ width: Int, UnsafeMutablePointer<Float>) -> Void
-    var roundPage: @Sendable (UnsafePointer<Float>, WordPage) -> Void
-    var roundHalves: @Sendable (UnsafeRawPointer, WordPage, _ next: UnsafeRawPointer) -> Void
-    var attend: @Sendable (WordAttention) -> Void
+package struct WordAttentionKernels: Sendable {
+    package var roundQueries: @Sendable (UnsafeMutablePointer<Float>, _ width: Int, UnsafeMutablePointer<Float>) -> Void
+    package var roundPage: @Sendable (UnsafePointer<Float>, WordPage) -> Void
+    package var roundHalves: @Sendable (UnsafeRawPointer, WordPage, _ next: UnsafeRawPointer) -> Void
+    package var attend: @Sendable (WordAttention) -> Void
 }
 
 extension KernelSet: CustomStringConvertible {
-    var description: String {
+    package var description: String {
         switch tier {
         case .portable: "portable"
         case .avx2: "AVX2"
@@ -157,14 +159,14 @@ extension KernelSet: CustomStringConvertible {
 }
 
 /// Loops of multiplications and additions; the tiers' functions document them.
-struct PeakLoops: Sendable {
+package struct PeakLoops: Sendable {
     /// Operations per round of each loop.
-    let operations: (floats: Int, words: Int, bytes: Int)
-    let floats: @Sendable (_ rounds: Int) -> Void
-    let words: @Sendable (_ rounds: Int) -> Void
-    let bytes: @Sendable (_ rounds: Int) -> Void
+    package let operations: (floats: Int, words: Int, bytes: Int)
+    package let floats: @Sendable (_ rounds: Int) -> Void
+    package let words: @Sendable (_ rounds: Int) -> Void
+    package let bytes: @Sendable (_ rounds: Int) -> Void
     /// Reads memory with loads as wide as the kernels'.
-    var read: @Sendable (_ memory: UnsafeRawPointer, _ bytes: Int) -> UInt64 = {
+    package var read: @Sendable (_ memory: UnsafeRawPointer, _ bytes: Int) -> UInt64 = {
         KernelsPortable.readAll($0, bytes: $1)
     }
 

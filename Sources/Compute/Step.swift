@@ -1,14 +1,14 @@
 /// The tokens of a forward pass: a batch of rows from one or more sequences.
 ///
 /// A step can mix prefill chunks with single tokens of running answers; each weight is read once for all rows.
-struct Step {
+package struct Step {
     /// Consecutive tokens of one sequence.
-    struct Segment {
-        let state: SequenceState
+    package struct Segment {
+        package let state: SequenceState
         /// The rows of the step that hold these tokens.
-        let rows: Range<Int>
+        package let rows: Range<Int>
         /// Position of the first token in its sequence.
-        let start: Int
+        package let start: Int
     }
 
     /// Part of an image among the rows.
@@ -20,35 +20,37 @@ struct Step {
     }
 
     /// Token IDs by row; 0 in rows of images.
-    private(set) var tokens: [Int32] = []
-    private(set) var positions: [Int32] = []
+    package private(set) var tokens: [Int32] = []
+    package private(set) var positions: [Int32] = []
     /// Positions with rows and columns of images.
-    private(set) var places: [Place] = []
+    package private(set) var places: [Place] = []
     private(set) var images: [ImageSegment] = []
-    private(set) var segments: [Segment] = []
+    package private(set) var segments: [Segment] = []
     /// Rows with an output, ascending.
-    private(set) var outputRows: [Int] = []
+    package private(set) var outputRows: [Int] = []
     /// The kind of output.
-    var output = Output.logits
+    package var output = Output.logits
     /// Polled between layers: whether the result is no longer needed. The result is then undefined.
-    var isAbandoned: () -> Bool = { false }
+    package var isAbandoned: () -> Bool = { false }
 
     /// The model's states of the tokens before those of the rows, `[rows, width]`; read by heads for multi-token
     /// prediction only.
-    var previousStates: Matrix?
+    package var previousStates: Matrix?
 
     /// Number of decode rows. They precede all prefill rows.
-    private(set) var answerRows = 0
+    package private(set) var answerRows = 0
 
     /// Adapters of the sequences, each with the rows that it applies to.
-    private(set) var adapters: [AdapterRows] = []
+    package private(set) var adapters: [AdapterRows] = []
+
+    package init() {}
 
     /// Replaces embeddings by image vectors, or adds those of the layer that was just computed.
     ///
     /// - Parameters:
     ///   - part: 0: replaces embeddings; n: adds the vectors for the n-th layer.
     ///   - residual: `[rows, width]`.
-    func add(part: Int, ofImagesTo residual: Matrix, on compute: Compute) {
+    package func add(part: Int, ofImagesTo residual: Matrix, on compute: Compute) {
         for image in images where image.vectors.columns >= (part + 1) * residual.columns {
             let vectors = image.vectors[columns: part * residual.columns, count: residual.columns]
             let rows = residual[rows: image.rows.lowerBound, count: image.rows.count]
@@ -61,7 +63,7 @@ struct Step {
     /// - Parameters:
     ///   - isAnswer: Whether these tokens were generated. Must be appended before all prompts.
     ///   - selection: The sequence's adapters.
-    mutating func append(
+    package mutating func append(
         _ new: ArraySlice<Int32>, to state: SequenceState, output: Rows, isAnswer: Bool = false,
         adapters selection: AdapterSelection = .none
     ) {
@@ -109,7 +111,7 @@ struct Step {
 
     /// The rows with an output as a step of their own, with the same outputs. For operations that compute each row
     /// separately, and for attention to keys and values that are already stored. `nil` if all rows have an output.
-    var ofOutputs: Step? {
+    package var ofOutputs: Step? {
         guard outputRows.count < tokens.count else { return nil }
         /// The rows with an output among `rows`, as rows of the new step.
         func kept(_ rows: Range<Int>) -> Range<Int> {
@@ -142,19 +144,19 @@ struct Step {
     }
 
     /// Replaces the ids of all appended tokens.
-    mutating func replaceTokens(_ replacement: (Int32) -> Int32) { tokens = tokens.map(replacement) }
+    package mutating func replaceTokens(_ replacement: (Int32) -> Int32) { tokens = tokens.map(replacement) }
 
     /// Applies another adapter, after those of the sequences.
-    mutating func add(_ use: AdapterRows) { adapters.append(use) }
+    package mutating func add(_ use: AdapterRows) { adapters.append(use) }
 
     /// Which of the appended tokens have an output.
-    enum Rows {
+    package enum Rows {
         case none, last, all
         /// The last tokens.
         case tail(Int)
     }
 
-    enum Output {
+    package enum Output {
         case logits
         /// The residual stream after the last norm, from which logits are made.
         case states

@@ -1,10 +1,11 @@
-import KernelFormats
+package import GGUF
+package import KernelFormats
 import KernelsPortable
 import Platform
 import Synchronization
 
 /// Weights repacked for the integer kernels, in groups of 16 rows; see `PackedLayout`.
-struct PackedWeights: Sendable {
+package struct PackedWeights: Sendable {
     let layout: PackedLayout
     let columns: Int
     fileprivate var place: RepackedWeights.Place
@@ -16,7 +17,7 @@ struct PackedWeights: Sendable {
 }
 
 /// F32, F16 or BF16 weights in groups of 16 rows; see `PackedFloats`.
-struct PackedFloatWeights: Sendable {
+package struct PackedFloatWeights: Sendable {
     let type: TensorType
     let columns: Int
     fileprivate var place: RepackedWeights.Place
@@ -27,7 +28,7 @@ struct PackedFloatWeights: Sendable {
 }
 
 /// How a tensor is repacked.
-enum RepackedLayout: Sendable {
+package enum RepackedLayout: Sendable {
     case integers(PackedLayout)
     case floats(TensorType)
 
@@ -43,7 +44,7 @@ enum RepackedLayout: Sendable {
     }
 
     /// Bytes of `rows` rows, a multiple of 16, of `columns` weights, a multiple of the block.
-    func bytes(rows: Int, columns: Int) -> Int {
+    package func bytes(rows: Int, columns: Int) -> Int {
         switch self {
         case .integers(let layout): layout.bytes(rows: rows, columns: columns)
         case .floats(let type): rows * columns * type.blockBytes
@@ -73,12 +74,12 @@ enum RepackedLayout: Sendable {
 }
 
 /// A weight matrix in the layout of the tier's kernels.
-enum RepackedWeights: Sendable {
+package enum RepackedWeights: Sendable {
     case integers(PackedWeights)
     case floats(PackedFloatWeights)
 
     /// The rows from `row` on, a multiple of 16; shares the memory.
-    func suffix(fromRow row: Int) -> RepackedWeights {
+    package func suffix(fromRow row: Int) -> RepackedWeights {
         switch self {
         case .integers(var weights):
             weights.place.base = weights.group(row / PackedLayout.rows)
@@ -92,7 +93,7 @@ enum RepackedWeights: Sendable {
     /// Where weights begin, in memory that others may share.
     ///
     /// `@unchecked Sendable`: not written while it is used, after `WeightPacker` or `ExpertCache` has filled it.
-    struct Place: @unchecked Sendable {
+    package struct Place: @unchecked Sendable {
         private let memory: Memory
         fileprivate(set) var base: UnsafeRawPointer
 
@@ -169,22 +170,33 @@ final class PackingMemory {
 }
 
 /// Repacks weights while a model is loaded.
-struct WeightPacker {
+package struct WeightPacker {
     let pool: ThreadPool
     let formats: Set<TensorType>
     /// Keeps some of the experts, instead of repacking all of them; `nil`: all experts stay in memory.
-    var experts: ExpertCache?
+    package var experts: ExpertCache?
     /// Called with the bytes of a tensor that are done; returns whether to continue.
     let progress: (TensorView, Int) -> Bool
     /// Called with a tensor that contains a scale that is not finite.
     let refuse: (TensorView) -> Void
     private let memory = PackingMemory()
 
+    package init(
+        pool: ThreadPool, formats: Set<TensorType>, experts: ExpertCache? = nil,
+        progress: @escaping (TensorView, Int) -> Bool, refuse: @escaping (TensorView) -> Void
+    ) {
+        self.pool = pool
+        self.formats = formats
+        self.experts = experts
+        self.progress = progress
+        self.refuse = refuse
+    }
+
     /// How a tensor is repacked; `nil` if it stays as it is, because of its format or shape.
     ///
     /// Rows behind the last whole group of a matrix are not repacked, but read from the tensor. The matrices of a
     /// three-dimensional tensor must have none, since a group would begin in one matrix and end in another.
-    static func layout(_ tensor: TensorView, _ formats: Set<TensorType>) -> RepackedLayout? {
+    package static func layout(_ tensor: TensorView, _ formats: Set<TensorType>) -> RepackedLayout? {
         let rows = tensor.shape.dropFirst().first ?? 1
         guard formats.contains(tensor.type), rows >= PackedLayout.rows,
             rows % PackedLayout.rows == 0 || rows == tensor.count / tensor.shape[0]
@@ -195,7 +207,7 @@ struct WeightPacker {
     /// Repacks a matrix and releases the file's pages; `nil` if it stays as it is.
     ///
     /// The matrices of a three-dimensional tensor are concatenated, each in groups of its own.
-    func pack(_ tensor: TensorView) -> RepackedWeights? {
+    package func pack(_ tensor: TensorView) -> RepackedWeights? {
         let columns = tensor.shape[0]
         let groups = tensor.count / columns / PackedLayout.rows
         guard let layout = Self.layout(tensor, formats), progress(tensor, 0),
