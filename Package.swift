@@ -101,7 +101,7 @@ let constraint = common + [.unsafeFlags(["-enforce-exclusivity=unchecked"], .whe
 
 let engine: [Target.Dependency] =
     [
-        "CImages", "CLinux", "Compute", "Constraint", "Dialects", "GGUF", "JSON", "KernelFormats", "KernelsPortable",
+        "CLinux", "Compute", "Constraint", "Dialects", "GGUF", "JSON", "KernelFormats", "KernelsPortable", "Networks",
         "Platform", "Template", "Tokenizer",
     ] + macros
 let kernelTests: [Target.Dependency] = ["CIntrinsics", "KernelFormats", "KernelsPortable", "TestSupport"] + tiers
@@ -138,6 +138,9 @@ let libraries: [Target] = [
     .target(
         name: "Compute",
         dependencies: ["CIntrinsics", "COpenBLAS", "GGUF", "KernelFormats", "KernelsPortable", "Platform"] + tiers,
+        swiftSettings: common),
+    .target(
+        name: "Networks", dependencies: ["CImages", "Compute", "GGUF", "KernelFormats", "KernelsPortable", "Platform"],
         swiftSettings: common),
     .target(
         name: "LocalLLM",
@@ -200,8 +203,8 @@ let testTargets: [Target] = [
     .testTarget(
         name: "LocalLLMTests",
         dependencies: [
-            "Compute", "Constraint", "Dialects", "GGUF", "JSON", "LocalLLM", "Platform", "Template", "Tokenizer",
-            "KernelFormats", "TestSupport",
+            "Compute", "Constraint", "Dialects", "GGUF", "JSON", "LocalLLM", "Networks", "Platform", "Template",
+            "Tokenizer", "KernelFormats", "TestSupport",
         ],
         // Without the macros their tests do not compile.
         exclude: macroTargets.isEmpty ? ["Surface/Generable"] : [],

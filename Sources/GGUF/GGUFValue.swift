@@ -62,7 +62,7 @@ package struct GGUFValue: Sendable {
     }
 
     /// `nil` also if the bytes are not UTF-8.
-    var string: String? { stringBytes.flatMap { String(validating: $0, as: UTF8.self) } }
+    package var string: String? { stringBytes.flatMap { String(validating: $0, as: UTF8.self) } }
 
     package var array: GGUFArray? {
         guard type == .array, let elementType = GGUFValueType(rawValue: load(UInt32.self)) else { return nil }

@@ -20,7 +20,7 @@ fi
 
 build=.build/arm
 kernels=Sources/Kernels
-compute=Sources/LocalLLM/Compute
+compute=Sources/Compute
 mkdir -p $build
 flags=(-target aarch64-none-none-elf -enable-experimental-feature Embedded -wmo -swift-version 6 -package-name LocalLLM
     -enable-upcoming-feature ExistentialAny -enable-upcoming-feature MemberImportVisibility

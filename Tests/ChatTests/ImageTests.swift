@@ -11,7 +11,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct ImageTests {
     private let directory: TemporaryDirectory
     private let model: String
-    private let eyes: String
+    private let imageReader: String
     private let image: String
 
     init() throws {
@@ -19,7 +19,7 @@ import Testing
         var tiny = TinyModel()
         tiny.context = 512
         model = try tiny.write(in: directory).path
-        eyes = try TinyEyes().write(in: directory).path
+        imageReader = try TinyVision().write(in: directory).path
         image = try directory.write(Array(TestImages.first), as: "it's an image.png")
     }
 
@@ -47,11 +47,11 @@ import Testing
     }
 
     @Test func `an image goes along by option, by command and by its path alike`() async throws {
-        let option = try await chat("--mmproj", eyes, "--image", image, "what is this?", input: "")
+        let option = try await chat("--mmproj", imageReader, "--image", image, "what is this?", input: "")
         #expect(option.code == 0 && option.complaints == "")
-        let command = try await chat("--mmproj", eyes, input: "/image \(image)\nwhat is this?\n")
-        let path = try await chat("--mmproj", eyes, input: "\"\(image)\" what is this?\n")
-        let blind = try await chat("--mmproj", eyes, input: "/image \(image)\n/image\nwhat is this?\n")
+        let command = try await chat("--mmproj", imageReader, input: "/image \(image)\nwhat is this?\n")
+        let path = try await chat("--mmproj", imageReader, input: "\"\(image)\" what is this?\n")
+        let blind = try await chat("--mmproj", imageReader, input: "/image \(image)\n/image\nwhat is this?\n")
         #expect(command.code == 0 && path.code == 0 && blind.code == 0)
         #expect(command.text == option.text && path.text == option.text)
         #expect(blind.text != option.text)
@@ -60,7 +60,7 @@ import Testing
     @Test func `a model without an image encoder, and a file that is no image, are told at once`() async throws {
         let blind = try await chat("--image", image, "what?", input: "")
         #expect(blind.code == 2 && blind.complaints.contains("--mmproj"))
-        let wrong = try await chat("--mmproj", eyes, input: "/image \(model)\n/image \(image)x\n")
+        let wrong = try await chat("--mmproj", imageReader, input: "/image \(model)\n/image \(image)x\n")
         #expect(wrong.code == 1 && wrong.text == "")
         #expect(wrong.complaints.contains("not a PNG, JPEG, WebP or GIF") && wrong.complaints.contains("No such file"))
     }
@@ -68,13 +68,13 @@ import Testing
     @Test func `images are stored with the conversation, saved and loaded`() async throws {
         let history = directory.url.appending(path: "history").path
         let file = directory.url.appending(path: "talk.json").path
-        let whole = try await chat("--mmproj", eyes, input: "/image \(image)\nwhat?\nand now?\n")
+        let whole = try await chat("--mmproj", imageReader, input: "/image \(image)\nwhat?\nand now?\n")
         let first = try await chat(
-            "--mmproj", eyes, "--history", history, input: "/image \(image)\nwhat?\n/save \(file)\n")
-        let second = try await chat("--mmproj", eyes, "--history", history, input: "and now?\n/list\n")
+            "--mmproj", imageReader, "--history", history, input: "/image \(image)\nwhat?\n/save \(file)\n")
+        let second = try await chat("--mmproj", imageReader, "--history", history, input: "and now?\n/list\n")
         #expect(second.text.hasPrefix(String(whole.text.dropFirst(first.text.count))))
         #expect(second.text.contains("1 you: [image] what?\n"))
-        let loaded = try await chat("--mmproj", eyes, input: "/load \(file)\nand now?\n")
+        let loaded = try await chat("--mmproj", imageReader, input: "/load \(file)\nand now?\n")
         #expect(first.text + loaded.text == whole.text)
     }
 

@@ -332,10 +332,14 @@ async def main():
                 "--key", keys[-1], "--seconds", str(options.phase), "--clients", str(options.hostile), "--seed", str(number),
                 stdout=asyncio.subprocess.PIPE)
             try:
-                hostile.append(json.loads((await process.communicate())[0]))
+                output, _ = await process.communicate()
             except asyncio.CancelledError:
                 process.kill()
                 raise
+            if process.returncode != 0:
+                shim.kill()
+                sys.exit(f"hostile.py failed with status {process.returncode}, so nothing was measured")
+            hostile.append(json.loads(output))
             print(summary(), flush=True)
 
     watching = asyncio.create_task(watch())

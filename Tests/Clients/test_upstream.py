@@ -148,7 +148,7 @@ def test_no_image(pair, garbage):
 def test_vision(pair, image):
     shim, upstream = pair
     for field, model, asked in [
-            ("prompt", None, "big-one"), ("question", "eyes", "eyes"), ("prompt", MODEL_NAME, "big-one")]:
+            ("prompt", None, "big-one"), ("question", "imageReader", "imageReader"), ("prompt", MODEL_NAME, "big-one")]:
         answer = shim.post("/vision", {field: "What?", "image": image, "model": model})
         assert answer.status == 200 and answer.json == {"role": "assistant", "content": "From above"}
         assert upstream.requests[-1].json["model"] == asked

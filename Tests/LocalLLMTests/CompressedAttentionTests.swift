@@ -1,3 +1,4 @@
+@testable import Networks
 @testable import Compute
 import Foundation
 import TestSupport

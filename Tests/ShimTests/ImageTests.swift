@@ -20,12 +20,12 @@ import Wire
         defer { withExtendedLifetime(directory) {} }
         let model = try await LocalModel.load(
             from: try TinyModel().write(in: directory),
-            configuration: .init(imageEncoder: try TinyEyes().write(in: directory)))
+            configuration: .init(imageEncoder: try TinyVision().write(in: directory)))
         return router(model, seesImages: true)
     }
 
     /// "What?", the markers around the image byte by byte, and its tokens.
-    private static let leastTokens = 5 + "<start_of_image><end_of_image>".utf8.count + TinyEyes().tokens
+    private static let leastTokens = 5 + "<start_of_image><end_of_image>".utf8.count + TinyVision().tokens
 
     @Test func `images come as parts of messages, of responses and as blocks`() async throws {
         let services = try await services()
@@ -74,7 +74,7 @@ import Wire
             {"type": "document", "source": {"type": "content", "content": [\#(image)]}}]}]}
             """#)
         #expect(counted.status == 200, "\(counted.text)")
-        #expect(try #require(counted.json["input_tokens"] as? Int) > Self.leastTokens + TinyEyes().tokens)
+        #expect(try #require(counted.json["input_tokens"] as? Int) > Self.leastTokens + TinyVision().tokens)
     }
 
     @Test func `where the API has no images, the error says so and not that the server sees none`() async throws {
@@ -114,7 +114,7 @@ import Wire
         let directory = try TemporaryDirectory()
         let model = try await LocalModel.load(
             from: try TinyModel().write(in: directory),
-            configuration: .init(imageEncoder: try TinyEyes().write(in: directory)))
+            configuration: .init(imageEncoder: try TinyVision().write(in: directory)))
         let services = router(model, seesImages: true)
         let image = #"{"type":"input_image","image_url":"data:image/png;base64,\#(Self.png)"}"#
         for (salt, count) in [("", 1), (#","cache_salt":"a""#, 2), (#","cache_salt":"b""#, 3), ("", 3)] {
@@ -272,7 +272,9 @@ import Wire
         _ = try TinyModel().write(in: directory, as: "a.gguf")
         for sees in [true, false] {
             var catalog = ModelCatalog(directory: directory.url)
-            if sees { catalog.defaults.configuration.imageEncoder = directory.url.appendingPathComponent("eyes.gguf") }
+            if sees {
+                catalog.defaults.configuration.imageEncoder = directory.url.appendingPathComponent("imageReader.gguf")
+            }
             let services = Services(models: ModelStore(catalog, tools: FakeMachine(memory: 1 << 30).tools))
             let list = try #require(await services.answer("GET", "/v1/models").json["data"] as? [[String: Any]])
             #expect(list.first?["capabilities"] as? [String] == ["completion"] + (sees ? ["multimodal"] : []))

@@ -15,7 +15,7 @@ func router(
         files: [URL(fileURLWithPath: "/models/Test-Q4.gguf")],
         aliases: alias.map { [.init(name: $0, model: "Test-Q4")] } ?? [])
     catalog.defaults.configuration.adapters = adapters
-    if seesImages { catalog.defaults.configuration.imageEncoder = URL(fileURLWithPath: "/models/eyes.gguf") }
+    if seesImages { catalog.defaults.configuration.imageEncoder = URL(fileURLWithPath: "/models/imageReader.gguf") }
     let models = ModelStore(
         catalog,
         tools: .init(

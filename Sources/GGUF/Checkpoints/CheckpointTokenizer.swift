@@ -4,7 +4,7 @@ import Tokenizer
 
 /// `tokenizer.json`: tokens, merges, and the pre-tokenizer.
 struct CheckpointTokenizer {
-    enum Kind {
+    package enum Kind {
         /// Byte-level BPE, in GPT-2's byte alphabet.
         case bytes(Pre)
         /// Character-level BPE, with byte tokens for unknown characters.

@@ -33,10 +33,9 @@ extension LocalModel.Costs {
         }
         recurrentBytes = state.recurrentBytes
         let outputName = file.tensorIfPresent("output.weight") == nil ? "token_embd.weight" : "output.weight"
-        let hyper = Hyperparameters(
-            file: ModelReader(file), architecture: (try? file.metadata.string("general.architecture")) ?? "")
-        let experts = max(1, (try? hyper.int("expert_count")) ?? 1)
-        let used = min(experts, (try? hyper.int("expert_used_count")) ?? experts)
+        let architecture = file.metadata["general.architecture"]?.string ?? ""
+        let experts = max(1, file.metadata["\(architecture).expert_count"]?.int ?? 1)
+        let used = min(experts, file.metadata["\(architecture).expert_used_count"]?.int ?? experts)
         for tensor in file.tensors where tensor.shape.dropFirst().reduce(1, *) > 1 {
             let (part, whole) = tensor.name.contains("_exps.") ? (used, experts) : (1, 1)
             if tensor.name == outputName {

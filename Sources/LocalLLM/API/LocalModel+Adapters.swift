@@ -35,7 +35,7 @@ extension LocalModel {
         adapterScales.withLock { $0 = new }
     }
 
-    static func load(_ files: [AdapterFile], for base: GGUFFile, _ kind: Kind) throws -> [LoRAAdapter] {
+    static func load(_ files: [AdapterFile], for base: GGUFFile, _ kind: ModelKind) throws -> [LoRAAdapter] {
         guard !files.isEmpty else { return [] }
         guard kind != .encoderDecoder else {
             throw LocalModelError.wrongKind("LoRA adapters of encoder-decoders are not supported.")

@@ -8,11 +8,11 @@ extension ChatMessage {
 
 extension LocalModel {
     /// Whether the model accepts images: it was loaded with an image encoder.
-    public var seesImages: Bool { eyes != nil }
+    public var seesImages: Bool { imageReader != nil }
 
     /// Number of images that the encoder has computed since the model was loaded. An image found in the cache does not
     /// count. For tests.
-    package var encodedImages: Int { eyes?.encodedImages ?? 0 }
+    package var encodedImages: Int { imageReader?.encodedImages ?? 0 }
 
     /// Computes the tokens of an image, between the steps of running requests. Images with equal contents are
     /// computed once.
@@ -20,13 +20,14 @@ extension LocalModel {
     /// - Throws: `LocalModelError.wrongKind` if the model does not accept images; `CancellationError` between two
     ///   layers.
     public func read(_ image: RGBImage) async throws -> ModelImage {
-        try await needEyes().read(image, on: thread)
+        try await needImageReader().read(image, on: thread)
     }
 
     /// The vectors of an image's tokens, `[tokens][width]`, bypassing the cache: for measurements and comparisons.
     package func encode(_ image: RGBImage) async throws -> [[Float]] {
-        let eyes = try needEyes()
-        return try await eyes.encode(eyes.encoder.preprocessing.pieces(of: image), on: thread).flatMap { rows in
+        let imageReader = try needImageReader()
+        return try await imageReader.encode(imageReader.encoder.preprocessing.pieces(of: image), on: thread).flatMap {
+            rows in
             (0..<rows.matrix.rows).map {
                 Array(UnsafeBufferPointer(start: rows.matrix[$0], count: rows.matrix.columns))
             }
@@ -45,7 +46,7 @@ extension LocalModel {
     package func read(_ messages: [ChatMessage], cacheSalt: String?) async throws -> [ModelImage] {
         let files = messages.flatMap { $0.images ?? [] }
         guard !files.isEmpty else { return [] }
-        return try await needEyes().read(files, salt: cacheSalt, contextSize: contextSize, on: thread)
+        return try await needImageReader().read(files, salt: cacheSalt, contextSize: contextSize, on: thread)
     }
 
     /// An image's file.
@@ -71,8 +72,8 @@ extension LocalModel {
         guard !images.isEmpty else {
             return ModelPrompt(tokens: try format.tokens(of: rendered, isQuoted: isQuoted))
         }
-        let eyes = try needEyes()
-        guard images.allSatisfy({ $0.isOf(eyes) }) else {
+        let imageReader = try needImageReader()
+        guard images.allSatisfy({ $0.isOf(imageReader) }) else {
             throw .invalidOption("images: an image was encoded by another model")
         }
         let texts = rendered.components(separatedBy: ChatMessage.imageMarker)
@@ -149,13 +150,13 @@ extension LocalModel {
     /// `nil` if the prompt has no images.
     func sequenceImages(of prompt: ModelPrompt) throws(LocalModelError) -> SequenceImages? {
         guard !prompt.images.isEmpty else { return nil }
-        let eyes = try needEyes()
-        guard prompt.images.allSatisfy({ $0.rows.matrix.columns == eyes.encoder.rowWidth }) else {
+        let imageReader = try needImageReader()
+        guard prompt.images.allSatisfy({ $0.rows.matrix.columns == imageReader.encoder.rowWidth }) else {
             throw .invalidOption("images: an image was encoded by another model")
         }
         return SequenceImages(
-            prompt.images, sight: sight ?? eyes.encoder.family.sight,
-            hasGridPositions: eyes.encoder.family.hasGridPositions)
+            prompt.images, sight: sight ?? imageReader.encoder.family.sight,
+            hasGridPositions: imageReader.encoder.family.hasGridPositions)
     }
 
     /// The two small Gemma 4 models were trained with causal attention everywhere; they are recognized by their width.
@@ -163,12 +164,12 @@ extension LocalModel {
         info.architecture == "gemma4" && [1536, 2560].contains(info.embeddingSize) ? .causal : nil
     }
 
-    private func needEyes() throws(LocalModelError) -> Eyes {
-        guard let eyes else {
+    private func needImageReader() throws(LocalModelError) -> ImageReader {
+        guard let imageReader else {
             throw .wrongKind(
                 "The model '\(info.name)' (\(info.architecture)) was loaded without an image encoder (mmproj file) and does not support images."
             )
         }
-        return eyes
+        return imageReader
     }
 }

@@ -23,7 +23,7 @@ public final class LocalModel: Sendable {
         public var vocabularySize: Int
         /// Context length that the model was trained with, in tokens.
         public var trainedContextSize: Int
-        public var kind = Kind.decoder
+        public var kind = ModelKind.decoder
         /// Length of an embedding vector.
         public var embeddingSize = 0
         /// How the states of an input are pooled into its embedding; `nil` if the file does not say.
@@ -85,7 +85,7 @@ public final class LocalModel: Sendable {
     /// Adapter scales for requests without `adapterScales`.
     let adapterScales: Mutex<[Float]>
     /// `nil`: the model does not accept images.
-    let eyes: Eyes?
+    let imageReader: ImageReader?
 
     /// Loads a model.
     ///
@@ -125,7 +125,7 @@ public final class LocalModel: Sendable {
     private init(_ loaded: LoadedNetwork, _ format: TextFormat, _ configuration: Configuration, url: URL) throws {
         let (file, network, compute) = (loaded.file, loaded.network, loaded.compute)
         decoderStart = network.decoderStart
-        eyes = loaded.eyes
+        imageReader = loaded.imageReader
         head = try PoolingHead(file, isCausal: network.kind == .decoder)
         info = try Info(file, network, head, fallbackName: url.modelName)
         loadedAdapters = try Self.load(configuration.adapters, for: file, network.kind)

@@ -8,7 +8,7 @@ import Synchronization
 struct LoadedNetwork {
     let file: GGUFFile
     let network: any Network
-    let eyes: Eyes?
+    let imageReader: ImageReader?
     let drafter: Drafter?
     /// The file of the draft model.
     let draftFile: GGUFFile?
@@ -59,9 +59,9 @@ final class Loading: Sendable {
                     progress: reading.advance, refuse: reading.refuse) : nil
             let network = try Registry.network(for: file, packer: packer, context: configuration.contextSize)
             network.stateShape.format = configuration.cacheFormat
-            var eyes: Eyes?
+            var imageReader: ImageReader?
             if let encoder = configuration.imageEncoder {
-                eyes = try self.eyes(encoder, network, hasRoom ? compute : nil)
+                imageReader = try self.imageReader(encoder, network, hasRoom ? compute : nil)
             }
             var (drafter, draftFile): (Drafter?, GGUFFile?)
             if let url = configuration.draftModel {
@@ -90,7 +90,8 @@ final class Loading: Sendable {
             }
             try file.checkIntact()
             return LoadedNetwork(
-                file: file, network: network, eyes: eyes, drafter: drafter, draftFile: draftFile, compute: compute,
+                file: file, network: network, imageReader: imageReader, drafter: drafter, draftFile: draftFile,
+                compute: compute,
                 kernels: kernels, mappedBytes: mappedBytes)
         } catch {
             compute.pool.stop()
@@ -99,21 +100,21 @@ final class Loading: Sendable {
     }
 
     /// - Parameter compute: Repacks the weights; `nil`: they stay as in the file.
-    private func eyes(_ url: URL, _ network: any Network, _ compute: Compute?) throws -> Eyes {
+    private func imageReader(_ url: URL, _ network: any Network, _ compute: Compute?) throws -> ImageReader {
         let file = try GGUFFile(path: url.path)
         guard let width = network.imageWidth else {
             throw ModelFileError(
                 .unsupported, "The model does not support an image encoder.", path: url.path)
         }
-        let eyes = try withPacker(compute) { try Eyes(file, width: width, packer: $0) }
+        let imageReader = try withPacker(compute) { try ImageReader(file, width: width, packer: $0) }
         // Such tokens are computed in one step, but recurrent layers end a step at every page border.
-        guard eyes.encoder.family.sight == .causal || network.stateShape.recurrentFloats == 0 else {
+        guard imageReader.encoder.family.sight == .causal || network.stateShape.recurrentFloats == 0 else {
             throw ModelFileError(
                 .unsupported,
                 "The image encoder belongs to another model: its tokens attend to each other, which recurrent layers cannot compute.",
                 path: url.path)
         }
-        return eyes
+        return imageReader
     }
 
     /// - Parameter compute: Repacks the weights; `nil`: they stay as in the file.

@@ -69,7 +69,7 @@ struct LocalLLMServiceTests {
         tiny.context = 512
         let model = SystemLanguageModel(
             contentsOf: try tiny.write(in: directory, as: "seeing.gguf"),
-            configuration: .init(imageEncoder: try TinyEyes().write(in: directory)))
+            configuration: .init(imageEncoder: try TinyVision().write(in: directory)))
         func service() -> LocalLLMService {
             LocalLLMService(model: model, options: GenerationOptions(sampling: .greedy, maximumResponseTokens: 32))
         }

@@ -1,3 +1,4 @@
+@testable import Networks
 @testable import GGUF
 import KernelFormats
 import TestSupport

@@ -1,3 +1,4 @@
+@testable import Networks
 import TestSupport
 import Testing
 

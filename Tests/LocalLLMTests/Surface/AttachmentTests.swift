@@ -15,7 +15,7 @@ import Testing
         tiny.context = 512
         model = SystemLanguageModel(
             contentsOf: try tiny.write(in: directory),
-            configuration: .init(threads: 1, imageEncoder: try TinyEyes().write(in: directory)))
+            configuration: .init(threads: 1, imageEncoder: try TinyVision().write(in: directory)))
     }
 
     private func answer(_ session: LanguageModelSession, _ image: Data) async throws -> String {
@@ -91,6 +91,6 @@ import Testing
                 "What is this?"
                 Attachment(imageData: TestImages.first)
             })
-        #expect(both == text + TinyEyes().tokens)
+        #expect(both == text + TinyVision().tokens)
     }
 }

@@ -1,3 +1,4 @@
+@testable import Networks
 import Foundation
 import TestSupport
 import Testing

@@ -13,19 +13,19 @@ struct ImagePromptTests {
         )
     }
 
-    private func model(_ eyes: TinyEyes?) async throws -> LocalModel {
+    private func model(_ imageReader: TinyVision?) async throws -> LocalModel {
         let directory = try TemporaryDirectory()
         defer { withExtendedLifetime(directory) {} }
         return try await LocalModel.load(
             from: try TinyModel().write(in: directory),
-            configuration: .init(imageEncoder: try eyes?.write(in: directory)))
+            configuration: .init(imageEncoder: try imageReader?.write(in: directory)))
     }
 
     /// Larger than the pages of the cache, so that pieces and prefixes end inside.
-    private static let large: TinyEyes = {
-        var eyes = TinyEyes()
-        (eyes.imageSize, eyes.merge) = (32, 1)
-        return eyes
+    private static let large: TinyVision = {
+        var imageReader = TinyVision()
+        (imageReader.imageSize, imageReader.merge) = (32, 1)
+        return imageReader
     }()
 
     private func text(_ before: String, _ after: String) -> String { before + ChatMessage.imageMarker + after }
@@ -74,10 +74,10 @@ struct ImagePromptTests {
 
     @Test(arguments: ["idefics3", "lfm2"])
     func `tiles computed together are those computed alone`(kind: String) async throws {
-        var eyes = TinyEyes()
-        eyes.kind = kind
+        var imageReader = TinyVision()
+        imageReader.kind = kind
         let directory = try TemporaryDirectory()
-        let encoder = try VisionBuilder(GGUFFile(path: try eyes.write(in: directory).path)).encoder()
+        let encoder = try VisionBuilder(GGUFFile(path: try imageReader.write(in: directory).path)).encoder()
         let compute = Compute(kernels: .best, threads: 2)
         defer { compute.pool.stop() }
         func encode(_ pieces: [RGBImage]) -> [[Float]] {
@@ -95,7 +95,7 @@ struct ImagePromptTests {
     }
 
     @Test func `messages bring their images`() async throws {
-        let model = try await model(TinyEyes())
+        let model = try await model(TinyVision())
         let png = try #require(TestImages.files["palette"])
         let message = ChatMessage.user("\u{FFFC}what?", images: [png])
         #expect(message.content == "\u{FFFC}\nwhat?")
@@ -105,7 +105,7 @@ struct ImagePromptTests {
         }
         // Begin, "u:", the markers of Gemma 3 byte by byte, the image, "\nwhat?;a:".
         let markers = "<start_of_image><end_of_image>".utf8.count
-        #expect(usage?.promptTokens == 1 + 2 + markers + TinyEyes().tokens + 9)
+        #expect(usage?.promptTokens == 1 + 2 + markers + TinyVision().tokens + 9)
         let broken = ChatMessage.user("what?", images: [Data("GIF89a".utf8)])
         await #expect(throws: ImageFileError.self) { for try await _ in model.generate([broken]) {} }
     }
@@ -114,7 +114,7 @@ struct ImagePromptTests {
         let blind = try await model(nil)
         #expect(!blind.seesImages)
         await #expect(throws: LocalModelError.self) { _ = try await blind.read(try image(1)) }
-        let seeing = try await model(TinyEyes())
+        let seeing = try await model(TinyVision())
         let read = try await seeing.read(try image(1))
         #expect(throws: LocalModelError.self) { try blind.prompt(of: text("", ""), images: [read]) }
         #expect(throws: LocalModelError.self) { try seeing.prompt(of: "no marker", images: [read]) }
@@ -125,12 +125,12 @@ struct ImagePromptTests {
     }
 
     @Test func `files that do not fit are refused, saying why`() async throws {
-        var wide = TinyEyes()
+        var wide = TinyVision()
         wide.modelWidth = 48
         await #expect(throws: ModelFileError.self) { _ = try await model(wide) }
         let directory = try TemporaryDirectory()
         func refusal(_ change: (inout GGUFBuilder) -> Void) throws -> String {
-            var builder = TinyEyes().builder()
+            var builder = TinyVision().builder()
             change(&builder)
             let path = try directory.write(builder.bytes(), as: "broken.gguf")
             do {
@@ -147,13 +147,13 @@ struct ImagePromptTests {
             try refusal { $0.tensors.append(.init("v.blk.0.strange", shape: [1], [1])) }.contains("v.blk.0.strange"))
         #expect(try refusal { $0.tensors[1].shape[1] = 15 }.contains("v.position_embd.weight"))
         // Every key with a number of another size, or missing: an error or an encoder, never a crash.
-        for index in 2..<TinyEyes().builder().metadata.count {
+        for index in 2..<TinyVision().builder().metadata.count {
             for value: GGUFBuilder.Value in [.uint32(0), .uint32(3), .uint32(.max), .string("x"), .float32(.nan)] {
                 _ = try refusal { $0.metadata[index].value = value }
             }
             _ = try refusal { $0.metadata.remove(at: index) }
         }
-        for index in TinyEyes().builder().tensors.indices {
+        for index in TinyVision().builder().tensors.indices {
             _ = try refusal { $0.tensors[index].shape = [4, 4] }
             _ = try refusal { $0.tensors.remove(at: index) }
         }
@@ -166,10 +166,10 @@ struct ImagePromptTests {
     func `an encoder that would enlarge every image beyond what is read of a file is refused`(
         kind: String, key: String, value: GGUFBuilder.Value
     ) async throws {
-        var eyes = TinyEyes()
-        eyes.kind = kind
-        eyes.extra = [("clip." + key, value)]
-        let error = await #expect(throws: ModelFileError.self) { _ = try await model(eyes) }
+        var imageReader = TinyVision()
+        imageReader.kind = kind
+        imageReader.extra = [("clip." + key, value)]
+        let error = await #expect(throws: ModelFileError.self) { _ = try await model(imageReader) }
         #expect(error?.message.contains("enlarged") == true, "\(String(describing: error))")
     }
 }

@@ -1,3 +1,4 @@
+@testable import Networks
 import Foundation
 import KernelFormats
 import Synchronization
@@ -63,10 +64,10 @@ struct RepeatedImageTests {
         kind: String, window: Int
     ) async throws {
         let directory = try TemporaryDirectory()
-        var (tiny, eyes) = (TinyModel(), TinyEyes())
+        var (tiny, imageReader) = (TinyModel(), TinyVision())
         (tiny.context, tiny.slidingWindow) = (2048, window)
-        (eyes.kind, eyes.imageSize, eyes.merge) = (kind, 32, kind == "gemma3" ? 1 : 2)
-        let (model, encoder) = (try tiny.write(in: directory), try eyes.write(in: directory))
+        (imageReader.kind, imageReader.imageSize, imageReader.merge) = (kind, 32, kind == "gemma3" ? 1 : 2)
+        let (model, encoder) = (try tiny.write(in: directory), try imageReader.write(in: directory))
         try await check(
             { try await LocalModel.load(from: model, configuration: .init(threads: 1, imageEncoder: encoder)) },
             TestImages.first, TestImages.second, "\(kind), \(window)")
@@ -90,7 +91,7 @@ struct RepeatedImageTests {
         let directory = try TemporaryDirectory()
         let model = try await LocalModel.load(
             from: try TinyModel().write(in: directory),
-            configuration: .init(threads: 1, imageEncoder: try TinyEyes().write(in: directory)))
+            configuration: .init(threads: 1, imageEncoder: try TinyVision().write(in: directory)))
         async let first = model.read(file: TestImages.first)
         async let second = model.read(file: TestImages.first)
         let ids = try await (first.ids, second.ids)
@@ -104,7 +105,7 @@ struct RepeatedImageTests {
         let directory = try TemporaryDirectory()
         let model = try await LocalModel.load(
             from: try TinyModel().write(in: directory),
-            configuration: .init(threads: 1, imageEncoder: try TinyEyes().write(in: directory)))
+            configuration: .init(threads: 1, imageEncoder: try TinyVision().write(in: directory)))
         func ids(_ salt: String?) async throws -> Range<Int> {
             try await model.read([.user("what?", images: [TestImages.first])], cacheSalt: salt)[0].ids
         }
@@ -123,11 +124,11 @@ struct RepeatedImageTests {
         let model = try await LocalModel.load(
             from: try TinyModel().write(in: directory),
             configuration: .init(
-                contextSize: 3 * TinyEyes().tokens, threads: 1, imageEncoder: try TinyEyes().write(in: directory)))
+                contextSize: 3 * TinyVision().tokens, threads: 1, imageEncoder: try TinyVision().write(in: directory)))
         let images = Array(repeating: [TestImages.first, TestImages.second], count: 500).flatMap { $0 }
         await #expect(
             throws: LocalModelError.contextSizeExceeded(
-                contextSize: 3 * TinyEyes().tokens, tokenCount: 3 * TinyEyes().tokens)
+                contextSize: 3 * TinyVision().tokens, tokenCount: 3 * TinyVision().tokens)
         ) { try await model.read([.user("what?", images: images)]) }
         #expect(model.encodedImages == 2)
     }
@@ -162,8 +163,8 @@ struct RepeatedImageTests {
 
     @Test func `the images that were used least recently are forgotten first`() throws {
         let directory = try TemporaryDirectory()
-        let eyes = try Eyes(
-            GGUFFile(path: try TinyEyes().write(in: directory).path), width: TinyEyes().modelWidth, packer: nil)
+        let imageReader = try ImageReader(
+            GGUFFile(path: try TinyVision().write(in: directory).path), width: TinyVision().modelWidth, packer: nil)
         func pieces(_ seed: UInt64) throws -> ImageMemory.Key {
             let size = RGBImage.Size(width: 16, height: 16)
             let image = try #require(RGBImage(size: size, bytes: SeededGenerator.bytes(768, seed: seed)))
@@ -176,24 +177,24 @@ struct RepeatedImageTests {
         // Each takes 1,024 bytes of vectors and 768 of pixels.
         let memory = ImageMemory(byteLimit: 4000)
         let images = try (0..<3).map { try pieces($0) }
-        let first = memory.remember(images[0], rows: rows(4), markers: [], of: eyes)
-        let second = memory.remember(images[1], rows: rows(4), markers: [], of: eyes)
+        let first = memory.remember(images[0], rows: rows(4), markers: [], of: imageReader)
+        let second = memory.remember(images[1], rows: rows(4), markers: [], of: imageReader)
         #expect(!first.ids.overlaps(second.ids))
         #expect(memory[images[0]]?.ids == first.ids)
-        _ = memory.remember(images[2], rows: rows(4), markers: [], of: eyes)
+        _ = memory.remember(images[2], rows: rows(4), markers: [], of: imageReader)
         #expect(memory[images[1]] == nil && memory[images[0]] != nil && memory[images[2]] != nil)
         // One that is larger than the whole cache stays until the next one comes.
         let large = try pieces(9)
-        _ = memory.remember(large, rows: rows(100), markers: [], of: eyes)
+        _ = memory.remember(large, rows: rows(100), markers: [], of: imageReader)
         #expect(memory[large] != nil && memory[images[0]] == nil && memory[images[2]] == nil)
-        _ = memory.remember(images[0], rows: rows(4), markers: [], of: eyes)
+        _ = memory.remember(images[0], rows: rows(4), markers: [], of: imageReader)
         #expect(memory[large] == nil && memory[images[0]] != nil)
     }
 
     @Test(.enabled(if: Fixtures.exist("more/vision-lfm2.gguf"), "reference data is not here"))
     func `an encoder whose tokens see each other is refused for a recurrent model`() async throws {
         let directory = try TemporaryDirectory()
-        let encoder = try TinyEyes().write(in: directory)
+        let encoder = try TinyVision().write(in: directory)
         await #expect(throws: ModelFileError.self) {
             _ = try await LocalModel.load(
                 from: Fixtures.url("more/vision-lfm2.gguf"), configuration: .init(imageEncoder: encoder))

@@ -80,7 +80,7 @@ import Testing
         #expect(reply.status == 200 && reply.header("x-engine") == "upstream")
         let body = String(decoding: fake.last?.body.bytes ?? [], as: UTF8.self)
         #expect(body.contains("http://127.0.0.1:1/x.png") && body.contains(#""model":"big""#))
-        let own = chatRequest(image.replacingOccurrences(of: "Test-Q4", with: "eyes"))
+        let own = chatRequest(image.replacingOccurrences(of: "Test-Q4", with: "imageReader"))
         #expect(try await ask(local, fake, [], own).header("x-engine") == "upstream")
         let nameless = try await ask(local, fake, [], chatRequest(image))
         #expect(nameless.status == 400 && nameless.body.contains("--upstream-model"))

@@ -114,13 +114,14 @@ import Testing
         for field in ["prompt", "question"] {
             let body = #"{"\#(field)":"What is it?","image":"\#(image)"}"#
             let reply = try await fake.run {
-                try await throughDoor(local.with(upstream: $0, "--upstream-model", "eyes"), post("/vision", body))
+                try await throughDoor(
+                    local.with(upstream: $0, "--upstream-model", "imageReader"), post("/vision", body))
             }
             #expect(reply.status == 200 && reply.header("x-engine") == "upstream")
             #expect(reply.body == #"{"content":"Yes","role":"assistant"}"#)
             #expect(fake.last?.target == "/v1/chat/completions")
             let chat: NSDictionary = [
-                "model": "eyes",
+                "model": "imageReader",
                 "messages": [
                     [
                         "role": "user",
@@ -143,7 +144,7 @@ import Testing
     func `vision names what is wrong`(_ body: String, _ param: String) async throws {
         let fake = FakeUpstream { _ in json(completion) }
         let reply = try await fake.run {
-            try await throughDoor(local.with(upstream: $0, "--upstream-model", "eyes"), post("/vision", body))
+            try await throughDoor(local.with(upstream: $0, "--upstream-model", "imageReader"), post("/vision", body))
         }
         #expect(reply.status == 400 && reply.answer.error["param"] as? String == param)
         #expect(fake.count == 0)
@@ -159,7 +160,7 @@ import Testing
             let body = #"{"prompt":"x","image":"http://a/b"}"#
             let nameless = try await throughDoor(router, post("/vision", body))
             #expect(nameless.status == 400 && nameless.body.contains("--upstream-model"))
-            let named = body.replacingOccurrences(of: "{", with: #"{"model":"eyes","#)
+            let named = body.replacingOccurrences(of: "{", with: #"{"model":"imageReader","#)
             #expect(try await throughDoor(router, post("/vision", named)).status == 200)
         }
         #expect(fake.count == 1)

@@ -7,11 +7,11 @@ private struct Base {
     let bytes: [UInt8]
     let fields: Fields
     /// Whether it is an image encoder, which is loaded with the first of the models.
-    let isEyes: Bool
+    let isImageEncoder: Bool
 
-    init(_ bytes: [UInt8], isEyes: Bool = false) {
+    init(_ bytes: [UInt8], isImageEncoder: Bool = false) {
         self.bytes = bytes
-        self.isEyes = isEyes
+        self.isImageEncoder = isImageEncoder
         fields = Fields(bytes)
     }
 }
@@ -27,10 +27,10 @@ private let bases: [Base] = {
     var encoder = TinyEncoder()
     encoder.layers = 1
     var files = [dense.builder().bytes(), mixture.builder().bytes(), encoder.builder().bytes()]
-    let eyes = ["gemma3", "idefics3", "lfm2"].map { kind in
-        var eyes = TinyEyes()
-        (eyes.kind, eyes.layers, eyes.modelWidth) = (kind, 1, dense.width)
-        return Base(eyes.builder().bytes(), isEyes: true)
+    let imageReader = ["gemma3", "idefics3", "lfm2"].map { kind in
+        var imageReader = TinyVision()
+        (imageReader.kind, imageReader.layers, imageReader.modelWidth) = (kind, 1, dense.width)
+        return Base(imageReader.builder().bytes(), isImageEncoder: true)
     }
     if let folder = ProcessInfo.processInfo.environment["LOCALLLM_FUZZ_MODELS"] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
@@ -41,7 +41,7 @@ private let bases: [Base] = {
             files.append(Array(file))
         }
     }
-    return files.prefix(3).map { Base($0) } + eyes + files.dropFirst(3).map { Base($0) }
+    return files.prefix(3).map { Base($0) } + imageReader + files.dropFirst(3).map { Base($0) }
 }()
 
 private let path = "/dev/shm/fuzz-\(getpid()).gguf"
@@ -93,7 +93,7 @@ private func answer(_ first: UInt8) async {
         configuration.cacheTokens = 2048
         if first & 0x80 != 0 { configuration.cacheFormat = .q4 }
         if first & 0x40 != 0 { configuration.expertsOnDisk = true }
-        if base(first).isEyes {
+        if base(first).isImageEncoder {
             configuration.imageEncoder = URL(filePath: path)
             let model = try await LocalModel.load(from: seeing, configuration: configuration)
             let question = ChatMessage.user("Hello", images: [TestImages.first, TestImages.second])

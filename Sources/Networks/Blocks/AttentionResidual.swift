@@ -1,0 +1,56 @@
+import GGUF
+import Compute
+import Foundation
+
+/// A residual stream that restarts every few layers; blocks read an attention-weighted sum of it and its snapshots
+/// (Kimi K3).
+///
+///     input = Σᵢ softmaxᵢ(score · rms(xᵢ)) · xᵢ        over the current stream and the snapshots
+///
+/// Rows hold the current stream and the snapshots behind it: `[current, first, second, …]`, `width` values each.
+final class AttentionResidual: ResidualConnection {
+    private let score: Norm
+    /// Number of snapshots when the block reads.
+    private let kept: Int
+    /// Whether a snapshot is taken after reading; the stream then restarts with the block's output.
+    private let begins: Bool
+
+    init(_ model: DecoderBuilder, _ name: String, kept: Int, begins: Bool) throws(ModelFileError) {
+        score = try model.norm(name)
+        self.kept = kept
+        self.begins = begins
+    }
+
+    func read(_ residual: Matrix, into input: Matrix, _ context: LayerContext) {
+        let (compute, width) = (context.compute, input.columns)
+        let weights = context.work[.connection, residual.rows, kept + 1]
+        for stream in 0...kept {
+            compute.normalize(residual[columns: stream * width, count: width], score, into: input)
+            compute.forEachRow(of: input) { row in
+                var sum: Float = 0
+                for index in 0..<width { sum += input[row][index] }
+                weights[row][stream] = sum
+            }
+        }
+        compute.forEachRow(of: residual) { row in
+            let (x, w) = (residual[row], weights[row])
+            var (largest, sum) = (-Float.infinity, Float(0))
+            for stream in 0...kept { largest = max(largest, w[stream]) }
+            for stream in 0...kept {
+                w[stream] = exp(w[stream] - largest)
+                sum += w[stream]
+            }
+            input[row].update(repeating: 0, count: width)
+            for stream in 0...kept {
+                compute.add(x + stream * width, times: w[stream] / sum, to: input[row], count: width)
+            }
+            guard begins else { return }
+            (x + (kept + 1) * width).update(from: x, count: width)
+            x.update(repeating: 0, count: width)
+        }
+    }
+
+    func write(_ output: Matrix, to residual: Matrix, _ context: LayerContext) {
+        context.compute.add(output, to: residual[columns: 0, count: output.columns])
+    }
+}

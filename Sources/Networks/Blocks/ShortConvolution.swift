@@ -1,0 +1,44 @@
+import GGUF
+import Compute
+
+/// LFM2's gated short convolution (Liquid AI 2025): `out·(C · convolution(B · x))` with `B, C, x = in·input`.
+///
+/// The state is the convolution's.
+final class ShortConvolution: Mixer {
+    private let width: Int
+    private let input: Linear
+    private let output: Linear
+    private let convolution: CausalConvolution
+
+    init(_ layer: LayerBuilder) throws(ModelFileError) {
+        let (file, hyper, name) = (layer.file, layer.hyper, layer.name)
+        width = layer.width
+        input = try file.linear(name + "shortconv.in_proj", from: width, to: 3 * width)
+        output = try file.linear(name + "shortconv.out_proj", from: width, to: width)
+        convolution = try CausalConvolution(
+            file, [name + "shortconv.conv.weight"], taps: try hyper.count("shortconv.l_cache"), channels: width,
+            silu: false)
+    }
+
+    var state: LayerState { .recurrent(floats: convolution.stateFloats) }
+
+    func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
+        let (work, compute, runs, exact) = (context.work, context.compute, context.runs, context.step.answerRows)
+        let projected = work[.projected, input.rows, 3 * width]
+        compute.multiply(
+            input, by: self.input, into: projected, exact: exact, sensitive: self.input.isSensitive)
+        let gated = work[.gate, input.rows, width]
+        compute.forEachRow(of: gated) { row in
+            let (b, x, y) = (projected[row], projected[row] + 2 * width, gated[row])
+            for c in 0..<width { y[c] = b[c] * x[c] }
+        }
+        let convolved = work[.convolved, input.rows, width]
+        convolution.forward(gated, into: convolved, runs, compute)
+        compute.forEachRow(of: convolved) { row in
+            let (c, y) = (projected[row] + width, convolved[row])
+            for index in 0..<width { y[index] *= c[index] }
+        }
+        compute.multiply(
+            convolved, by: self.output, into: output, exact: exact, sensitive: self.output.isSensitive)
+    }
+}

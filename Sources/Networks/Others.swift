@@ -1,0 +1,137 @@
+import GGUF
+import Compute
+import KernelFormats
+import Foundation
+
+/// Families with a design of their own.
+extension Family {
+    static let others: [String: Family] = [
+        // An MLP, in parallel with a mixture of experts that reads the layer's input (Snowflake).
+        "arctic": Family(
+            rotary: .adjacent, experts: .init(),
+            feedForward: { layer throws(ModelFileError) in
+                guard let shape = layer.model.experts else { return nil }
+                return MLPAndExperts(
+                    mlp: try layer.mlp(hiddenWidth: layer.width), experts: try layer.experts(shape),
+                    expertsNorm: try layer.norm("ffn_norm_exps"))
+            }),
+        "dbrx": Family(
+            norm: .layer, feedForwardNorm: "attn_output_norm", clamp: .key("attention.clamp_kqv", default: 0),
+            experts: .init()),
+        "grok": Family(
+            mixerPostNorm: "attn_output_norm", embeddingScale: .key("embedding_scale", default: 78.383_67),
+            logitScale: .key("logit_scale", default: 0.577_350_26),
+            logitSoftcap: .present("final_logit_softcapping", default: 0),
+            scoreScale: .key("attention.output_scale", default: 0.088_388_35),
+            scoreSoftcap: .key("attn_logit_softcapping", default: 30), activation: .gelu,
+            experts: .init(),
+            feedForward: { layer throws(ModelFileError) in
+                guard let shape = layer.model.experts else { return nil }
+                let experts = try layer.experts(shape)
+                guard layer.has("ffn_up.weight") else { return experts }
+                return MLPAndExperts(
+                    mlp: try layer.mlp(hiddenWidth: layer.model.feedForwardWidths[layer.index]), experts: experts,
+                    scale: Float(0.5).squareRoot())
+            },
+            adjust: { layer, builder throws(ModelFileError) in
+                let name = builder.has("layer_output_norm.weight") ? "layer_output_norm" : "post_ffw_norm"
+                layer.feedForwardPostNorm = try builder.norm(name)
+            }),
+        "chameleon": Family(
+            suppressed: 4..<8196, headNormKind: .layer,
+            adjust: { layer, builder throws(ModelFileError) in
+                guard try builder.hyper.bool("swin_norm") == true else { return }
+                (layer.mixerPostNorm, layer.mixerNorm) = (layer.mixerNorm, nil)
+                (layer.feedForwardPostNorm, layer.feedForwardNorm) = (layer.feedForwardNorm, nil)
+            }),
+        "cohere2moe": Family(
+            norm: .declared, feedForwardNorm: nil, isParallel: true, logitScale: .key("logit_scale", default: 1),
+            rotary: .adjacent,
+            rotates: { layer throws(ModelFileError) in
+                layer.window != nil || layer.index < layer.model.experts?.leadingDenseLayers ?? 0
+            }, windows: .init(period: 4, globalIsFirst: true), mlpScales: true, expertScales: true,
+            experts: .init(
+                gating: .sigmoid, normalizesWeights: .declared, averagesShared: true)),
+        "granite_swa": Family(
+            branchScale: .key("residual_scale", default: 1), embeddingScale: .key("embedding_scale", default: 1),
+            logitScale: .key("logit_scale", default: 1).inverse, rotary: .adjacent,
+            rotates: { layer throws(ModelFileError) in
+                try layer.hyper.flagsIfPresent("attention.rope_pattern", layers: layer.model.layerCount)?[layer.index]
+                    ?? true
+            }, windows: .init(period: 4), experts: .init(isOptional: true)),
+        "hrm_text": hrmText,
+        "hy_v3": Family(
+            mlpScales: true, expertScales: true, hasUnusedMLPs: true,
+            experts: .init(
+                gating: .sigmoid, normalizesWeights: .declared, sharesFeedForwardWidth: true)),
+        "laguna": Family(
+            windows: .init(period: 4, globalIsFirst: true, areUnscaled: true), softplusGates: true,
+            experts: .init(gating: .sigmoid, normalizesWeights: .declared)),
+        "maple": Family(
+            rotates: { layer throws(ModelFileError) in layer.window != nil }, windows: .init(period: 4),
+            limitsBeforeSiLU: true, experts: .init()),
+        "mimo2": Family(
+            unused: [
+                "attn_q.bias", "attn_k.bias", "attn_v.bias", "attn_q.scale", "attn_k.scale", "attn_v.scale",
+            ],
+            windows: .init(period: 1, rotaryBase: 10_000, areUnscaled: true),
+            valueScale: .key("attention.value_scale", default: 1), fusedScales: false,
+            hasUnusedMLPs: true, experts: .init(gating: .sigmoid)),
+        "step35": Family(
+            windows: .init(period: 4, rotaryBase: 10_000, halvesOthersRotation: true, areUnscaled: true),
+            hasUnusedMLPs: true,
+            experts: .init(gating: .sigmoid, normalizesWeights: .declared)),
+        "muse-glimmer": Family(
+            mixerPostNorm: "post_attention_norm", feedForwardPostNorm: "post_ffw_norm", normalizesEmbeddings: true,
+            logitScale: .key("logit_scale", default: 1), logitSoftcap: .present("final_logit_softcapping", default: 30),
+            rotary: .adjacent, rotates: { layer throws(ModelFileError) in layer.window != nil },
+            windows: .init(period: 4),
+            adjust: { layer, _ throws(ModelFileError) in
+                layer.mixerPostNorm?.epsilon = 1e-8
+                layer.feedForwardPostNorm?.epsilon = 1e-8
+            }),
+        "spark2_5": Family(windows: .init(period: 4), activation: .gelu),
+        // Norms without weights; a gain per query head; each layer adds the embedding again.
+        "talkie": Family(
+            normsHaveWeights: false, normalizesEmbeddings: true, logitScale: .key("logit_scale", default: 1),
+            unused: ["ffn_gate.scale", "ffn_up.scale"], normsFollowRotation: true, weightlessNorms: [.key],
+            mlpScales: true,
+            adjust: { layer, builder throws(ModelFileError) in
+                layer.embeddingShare = try builder.file.vector(builder.name + "layer_output_scale.weight", 1)[0]
+            }),
+    ]
+}
+
+/// An MLP and a mixture of experts in parallel, outputs added.
+final class MLPAndExperts: FeedForward {
+    private let mlp: MLP
+    private let experts: Experts
+    /// Norm of the layer's input for the experts; `nil`: they read the MLP's input.
+    private let expertsNorm: Norm?
+    /// Factor on the sum.
+    private let scale: Float
+
+    init(mlp: MLP, experts: Experts, expertsNorm: Norm? = nil, scale: Float = 1) {
+        self.mlp = mlp
+        self.experts = experts
+        self.expertsNorm = expertsNorm
+        self.scale = scale
+    }
+
+    var readsOnlyInput: Bool { expertsNorm == nil && experts.readsOnlyInput }
+
+    func prepare(_ residual: Matrix, _ context: LayerContext) {
+        guard let expertsNorm else { return }
+        let input = context.work[.branch, residual.rows, residual.columns]
+        context.compute.normalize(residual, expertsNorm, into: input)
+    }
+
+    func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
+        let compute = context.compute
+        let branch = context.work[.branch, input.rows, input.columns]
+        experts.forward(expertsNorm == nil ? input : branch, into: branch, context)
+        mlp.forward(input, into: output, context)
+        compute.add(branch, to: output)
+        if scale != 1 { compute.scale(output, by: scale) }
+    }
+}

@@ -1,0 +1,188 @@
+package import Compute
+
+/// A vision transformer (Dosovitskiy et al. 2021) and a projector to tokens, from an `mmproj` file.
+///
+/// Used by the engine's thread only, like `Compute`; immutable.
+package final class VisionEncoder: Sendable {
+    package let family: VisionFamily
+    package let preprocessing: ImagePreprocessing
+    /// Width of a token for the language model, without the vectors for its first layers.
+    package let outputWidth: Int
+    let projector: Projector
+    /// By encoder layer: projectors for the language model's first layers (DeepStack, Meng et al. 2024).
+    let deepstack: [(layer: Int, projector: Projector)]
+    /// Vector after each row of tokens except the last.
+    let rowEnd: [Float]?
+
+    fileprivate let grid: (patch: Int, merge: Int, window: Int?)
+    fileprivate let width: Int
+    fileprivate let patches: PatchEmbedding
+    fileprivate nonisolated(unsafe) let layers: [EncoderLayer]
+    /// One layer in this many is global, the others are windowed; `nil`: all are global.
+    fileprivate let fullLayers: Int?
+    fileprivate let rotary: Rotary?
+    fileprivate let outputNorm: Norm?
+
+    init(
+        family: VisionFamily, preprocessing: ImagePreprocessing, grid: (patch: Int, merge: Int, window: Int?),
+        width: Int,
+        patches: PatchEmbedding, layers: [EncoderLayer], fullLayers: Int?, rotary: Rotary?, outputNorm: Norm?,
+        deepstack: [Int: Projector], projector: Projector, rowEnd: [Float]?
+    ) {
+        self.family = family
+        self.preprocessing = preprocessing
+        self.grid = grid
+        self.width = width
+        self.patches = patches
+        self.layers = layers
+        self.fullLayers = fullLayers
+        self.rotary = rotary
+        self.outputNorm = outputNorm
+        self.deepstack = deepstack.map { (layer: $0.key, projector: $0.value) }.sorted { $0.layer < $1.layer }
+        self.projector = projector
+        self.rowEnd = rowEnd
+        outputWidth = projector.outputWidth(of: width, group: grid.merge * grid.merge)
+    }
+
+    /// Values per token for the language model: its vector, then the vectors for the first layers.
+    package var rowWidth: Int { outputWidth * (1 + deepstack.count) }
+
+    /// Number of tokens of a piece of this size, vectors between rows included.
+    package func tokenCount(of size: RGBImage.Size) -> Int {
+        let cells = patchGrid(size)
+        return cells.tokenCount + (rowEnd == nil ? 0 : cells.rows - 1)
+    }
+
+    func patchGrid(_ size: RGBImage.Size) -> PatchGrid {
+        PatchGrid(size, patch: grid.patch, merge: grid.merge, window: grid.window)
+    }
+
+    /// Number of encoder rows of a piece of this size.
+    package func rowCount(of size: RGBImage.Size) -> Int {
+        patches.leadingRows + (size.width / grid.patch) * (size.height / grid.patch)
+    }
+
+    /// Starts a batch: every weight is read once for all pieces.
+    package func pass(over images: [RGBImage]) -> VisionPass { VisionPass(self, images) }
+}
+
+/// A batch of pieces being encoded, one layer at a time.
+///
+/// `@unchecked Sendable`: created by the waiting task, changed by the engine's thread only.
+package final class VisionPass: @unchecked Sendable {
+    private let encoder: VisionEncoder
+    private let images: [RGBImage]
+    private let grids: [PatchGrid]
+    /// First row of each piece in the residual stream.
+    private var starts: [Int] = []
+    private let work = Workspace()
+    private let rowCount: Int
+    private var angles: [RotaryAngles] = []
+    private var nextLayer: Int?
+    /// Outputs of the DeepStack projectors, by layer and piece.
+    private var stacked: [[AlignedBuffer]] = []
+    /// The tokens of each piece, `[tokens, rowWidth]`, once `advance` has returned false.
+    package private(set) var results: [ImageRows] = []
+
+    fileprivate init(_ encoder: VisionEncoder, _ images: [RGBImage]) {
+        self.encoder = encoder
+        self.images = images
+        grids = images.map { encoder.patchGrid($0.size) }
+        var rows = 0
+        for grid in grids {
+            starts.append(rows)
+            rows += encoder.patches.leadingRows + grid.patchCount
+        }
+        rowCount = rows
+    }
+
+    /// Computes the next part: the patch embedding, or a layer; after the last layer also the projector.
+    ///
+    /// - Returns: Whether there is more to compute.
+    package func advance(on compute: Compute) -> Bool {
+        let residual = work[.residual, rowCount, encoder.width]
+        guard let index = nextLayer else {
+            for (index, image) in images.enumerated() {
+                let rows = residual[rows: starts[index], count: encoder.patches.leadingRows + grids[index].patchCount]
+                encoder.patches.embed(image, grids[index], into: rows, work, on: compute)
+            }
+            if let rotary = encoder.rotary {
+                // The class vector has no place; it gets the first patch's.
+                let lead = Array(repeating: Place(0), count: encoder.patches.leadingRows)
+                angles = [rotary.angles(of: grids.flatMap { lead + $0.places }, in: work, index: 0)]
+            }
+            nextLayer = 0
+            return finishIfDone(residual, compute)
+        }
+        var context = LayerContext(
+            step: Step(), layer: index, layerCount: encoder.layers.count, work: work, compute: compute, angles: angles)
+        context.spans = spans(ofLayer: index)
+        encoder.layers[index].forward(residual, context)
+        if let projector = encoder.deepstack.first(where: { $0.layer == index })?.projector {
+            stacked.append(tokens(residual, projector, norm: nil, compute))
+        }
+        nextLayer = index + 1
+        return finishIfDone(residual, compute)
+    }
+
+    /// - Returns: Whether there are layers left.
+    private func finishIfDone(_ residual: Matrix, _ compute: Compute) -> Bool {
+        guard nextLayer == encoder.layers.count else { return true }
+        let parts = [tokens(residual, encoder.projector, norm: encoder.outputNorm, compute)] + stacked
+        results = grids.indices.map { index in
+            let buffers = parts.map { $0[index] }
+            return ImageRows(buffers, grids[index], width: encoder.outputWidth, rowEnd: encoder.rowEnd)
+        }
+        return false
+    }
+
+    /// The spans of a layer: whole pieces, or windows.
+    private func spans(ofLayer index: Int) -> [AttentionSpan] {
+        let lead = encoder.patches.leadingRows
+        let isWindowed = encoder.fullLayers.map { (index + 1) % $0 != 0 } ?? false
+        return zip(starts, grids).flatMap { start, grid in
+            let windows = isWindowed ? grid.windows : [0..<lead + grid.patchCount]
+            return windows.map { window in
+                let rows = start + window.lowerBound..<start + window.upperBound
+                return AttentionSpan(queries: rows, keys: rows)
+            }
+        }
+    }
+
+    /// The projector's output for each piece, `[tokens, output width]`, in the order of `PatchGrid.tokens`.
+    private func tokens(
+        _ residual: Matrix, _ projector: Projector, norm: Norm?, _ compute: Compute
+    ) -> [AlignedBuffer] {
+        zip(starts, grids).map { start, grid in
+            let patches = work[.normed, grid.patchCount, encoder.width]
+            let source = residual[rows: start + encoder.patches.leadingRows, count: grid.patchCount]
+            if let norm { compute.normalize(source, norm, into: patches) } else { compute.copy(source, into: patches) }
+            let result = projector.forward(patches, group: grid.merge * grid.merge, work, on: compute)
+            let buffer = AlignedBuffer(floats: result.rows * result.columns)
+            compute.copy(result, into: buffer.matrix(rows: result.rows, columns: result.columns))
+            return buffer
+        }
+    }
+}
+
+extension ImageRows {
+    /// - Parameters:
+    ///   - parts: The token vectors, then those for the first layers, each in the order of `grid.tokens`.
+    ///   - rowEnd: Vector to insert after each row except the last.
+    fileprivate convenience init(_ parts: [AlignedBuffer], _ grid: PatchGrid, width: Int, rowEnd: [Float]?) {
+        let count = grid.tokenCount + (rowEnd == nil ? 0 : grid.rows - 1)
+        let buffer = AlignedBuffer(floats: count * width * parts.count)
+        let matrix = buffer.matrix(rows: count, columns: width * parts.count)
+        for (part, values) in parts.enumerated() {
+            for (index, token) in grid.tokens.enumerated() {
+                let row = token + (rowEnd == nil ? 0 : token / grid.columns)
+                (matrix[row] + part * width).update(from: values.floats + index * width, count: width)
+            }
+        }
+        for row in 0..<max(0, grid.rows - 1) {
+            guard let rowEnd else { break }
+            matrix[row * (grid.columns + 1) + grid.columns].update(from: rowEnd, count: width)
+        }
+        self.init(columns: grid.columns, rows: grid.rows, matrix: matrix, in: buffer)
+    }
+}
