@@ -101,7 +101,7 @@ let constraint = common + [.unsafeFlags(["-enforce-exclusivity=unchecked"], .whe
 
 let engine: [Target.Dependency] =
     [
-        "CLinux", "Compute", "Constraint", "Dialects", "GGUF", "JSON", "KernelFormats", "KernelsPortable", "Networks",
+        "Compute", "Constraint", "Dialects", "Engine", "GGUF", "JSON", "KernelFormats", "KernelsPortable", "Networks",
         "Platform", "Template", "Tokenizer",
     ] + macros
 let kernelTests: [Target.Dependency] = ["CIntrinsics", "KernelFormats", "KernelsPortable", "TestSupport"] + tiers
@@ -141,6 +141,13 @@ let libraries: [Target] = [
         swiftSettings: common),
     .target(
         name: "Networks", dependencies: ["CImages", "Compute", "GGUF", "KernelFormats", "KernelsPortable", "Platform"],
+        swiftSettings: common),
+    .target(
+        name: "Engine",
+        dependencies: [
+            "CLinux", "Compute", "Constraint", "Dialects", "GGUF", "KernelFormats", "KernelsPortable", "Networks",
+            "Platform", "Tokenizer",
+        ],
         swiftSettings: common),
     .target(
         name: "LocalLLM",
@@ -203,8 +210,8 @@ let testTargets: [Target] = [
     .testTarget(
         name: "LocalLLMTests",
         dependencies: [
-            "Compute", "Constraint", "Dialects", "GGUF", "JSON", "LocalLLM", "Networks", "Platform", "Template",
-            "Tokenizer", "KernelFormats", "TestSupport",
+            "Compute", "Constraint", "Dialects", "Engine", "GGUF", "JSON", "LocalLLM", "Networks", "Platform",
+            "Template", "Tokenizer", "KernelFormats", "TestSupport",
         ],
         // Without the macros their tests do not compile.
         exclude: macroTargets.isEmpty ? ["Surface/Generable"] : [],

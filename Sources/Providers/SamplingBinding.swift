@@ -61,7 +61,7 @@ package struct SamplingBinding: Sendable {
         Self(.tokens, "stop_token_ids", \.stopTokens),
         Self(.flag, "return_progress", \.reportsProgress),
         // With the client, so that guessing another client's salt reveals nothing.
-        Self(.text, "cache_salt", get: \.cacheSalt) { $0.cacheSalt = "\(LocalModel.client ?? "") \($1)" },
+        Self(.text, "cache_salt", get: \.cacheSalt) { $0.cacheSalt = "\(FairShare.client ?? "") \($1)" },
     ]
 
     /// An option that always has a value.

@@ -6,7 +6,7 @@ package protocol LanguageModel: ConversationModel {
     var threads: Int { get }
     var kernels: String { get }
     var tier: KernelTier { get }
-    var activity: LocalModel.Activity { get }
+    var activity: ModelActivity { get }
     /// The adapters, with the scales for requests that set none.
     var adapters: [LocalModel.Adapter] { get }
     func setAdapterScales(_ scales: [Int: Double]) throws(LocalModelError)

@@ -1,3 +1,4 @@
+@testable import Engine
 @testable import Networks
 import Synchronization
 import Testing

@@ -1,3 +1,4 @@
+@testable import Engine
 import Dialects
 import Template
 import TestSupport

@@ -1,3 +1,4 @@
+@testable import Engine
 import Synchronization
 import TestSupport
 import Testing
@@ -136,7 +137,7 @@ import Testing
         let input = [Int32](repeating: 5, count: 2000)
         let readers = (0..<8).map { number in
             Task {
-                try await LocalModel.$client.withValue("reader \(number)") {
+                try await FairShare.$client.withValue("reader \(number)") {
                     while !Task.isCancelled { _ = try await model.embeddings(of: [input, input]) }
                 }
             }
@@ -156,7 +157,7 @@ import Testing
         let thread = try #require(model).thread
         let blocker = Task { try await thread.perform { _, _ in while !gate.isOpen.withLock({ $0 }) {} } }
         let waiting = (0..<20).map { number in
-            Task { try await LocalModel.$client.withValue("\(number % 3)") { try await thread.perform { _, _ in } } }
+            Task { try await FairShare.$client.withValue("\(number % 3)") { try await thread.perform { _, _ in } } }
         }
         try await Task.sleep(for: .milliseconds(50))
         model = nil

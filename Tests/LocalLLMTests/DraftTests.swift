@@ -1,3 +1,4 @@
+@testable import Engine
 @testable import Compute
 import Constraint
 import Foundation

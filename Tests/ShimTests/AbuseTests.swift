@@ -227,7 +227,7 @@ import Wire
         let seen = Mutex<[String?]>([])
         let table = RouteTable([
             Route("POST", "/x") { _, _ in
-                seen.withLock { $0.append(LocalModel.client) }
+                seen.withLock { $0.append(FairShare.client) }
                 return .text("ok")
             }
         ])

@@ -47,7 +47,7 @@ final class ScriptedLanguageModel: LanguageModel {
     }
     var contextSize: Int { script.contextSize }
     let threads = 2
-    let activity = LocalModel.Activity(running: 1, waiting: 2, cachedTokens: 96)
+    let activity = ModelActivity(running: 1, waiting: 2, cachedTokens: 96)
     let kernels = "scripted"
     let tier = KernelTier.portable
     let tokenizer: TextTokenizer

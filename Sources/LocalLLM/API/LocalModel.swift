@@ -165,7 +165,7 @@ public final class LocalModel: Sendable {
     deinit { thread.stop() }
 
     /// The current load.
-    public var activity: Activity {
+    public var activity: ModelActivity {
         var activity = thread.activity
         activity.constraintBytes = constraints.bytes
         return activity

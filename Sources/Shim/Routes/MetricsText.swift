@@ -24,7 +24,7 @@ struct MetricFamily: Sendable {
         /// The counts of each model, also of those that have answered nothing, by id.
         let models: [(id: String, counts: Metrics.ModelCounts)]
         /// The activity of each model; of those that are not loaded, nothing.
-        let activities: [(id: String, activity: LocalModel.Activity?)]
+        let activities: [(id: String, activity: ModelActivity?)]
 
         init(_ services: Services) {
             self.services = services
@@ -109,7 +109,7 @@ struct MetricFamily: Sendable {
             "cache_bytes", .gauge, "Bytes of the server's caches; those of responses have no model.",
             labels: ["cache", "model"]
         ) { scrape in
-            func samples(_ cache: String, _ bytes: (LocalModel.Activity) -> Int) -> [Sample] {
+            func samples(_ cache: String, _ bytes: (ModelActivity) -> Int) -> [Sample] {
                 scrape.activities.map {
                     Sample(
                         labels: [("cache", cache), ("model", $0.id)], value: "\($0.activity.map(bytes) ?? 0)")

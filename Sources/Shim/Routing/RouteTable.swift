@@ -69,7 +69,7 @@ extension RouteTable.Match {
         case .nothing: throw APIError.nothing(at: context.request.path)
         case .otherMethods(let routes): return try methodNotAllowed(context.request, routes)
         case .route(let route, _):
-            return try await LocalModel.$client.withValue(context.client) {
+            return try await FairShare.$client.withValue(context.client) {
                 try await working(on: context) { try await route.handler(context, services) }
             }
         }

@@ -149,7 +149,7 @@ struct RepeatedImageTests {
         for client in ["a", "a", "a", "b"] {
             tasks.append(
                 Task {
-                    await LocalModel.$client.withValue(client) {
+                    await FairShare.$client.withValue(client) {
                         await queue.run { record.order.withLock { $0.append(client) } }
                     }
                 })

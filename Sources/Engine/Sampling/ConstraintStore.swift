@@ -1,12 +1,12 @@
-import Constraint
+package import Constraint
 import Synchronization
-import Tokenizer
+package import Tokenizer
 
 /// A model's vocabulary in the form that constraints need, built on first use, and the recently compiled constraints.
 ///
 /// The control tokens that a constraint may write are those of the answer's markup. The templates of requests may have
 /// others than the model's, so that there may be several vocabularies.
-final class ConstraintStore: Sendable {
+package final class ConstraintStore: Sendable {
     fileprivate struct Contents {
         /// The most recently used one comes last.
         var vocabularies: [(markers: Set<Int32>, vocabulary: TokenVocabulary)] = []
@@ -50,10 +50,10 @@ final class ConstraintStore: Sendable {
     private let memory = ConstraintMemory()
 
     /// - Parameter own: Control tokens of the model's own markup, whose vocabulary is never evicted.
-    init(own: Set<Int32>) { self.own = own }
+    package init(own: Set<Int32>) { self.own = own }
 
     /// - Parameter markers: Control tokens that count as their text.
-    func constraint(
+    package func constraint(
         _ source: Constraint.Source, _ tokenizer: TextTokenizer, markers: Set<Int32>
     ) throws(ConstraintError) -> Constraint {
         let vocabulary = vocabulary(of: tokenizer, markers: markers)
@@ -69,15 +69,15 @@ final class ConstraintStore: Sendable {
     }
 
     /// Bytes of the cached constraints.
-    var bytes: Int { contents.withLock { $0.bytes } }
+    package var bytes: Int { contents.withLock { $0.bytes } }
 
     /// Whether this is a vocabulary of this model.
-    func isOurs(_ vocabulary: TokenVocabulary) -> Bool {
+    package func isOurs(_ vocabulary: TokenVocabulary) -> Bool {
         contents.withLock { $0.made.contains { $0.vocabulary === vocabulary } }
     }
 
     /// - Parameter markers: Control tokens that count as their text.
-    func vocabulary(of tokenizer: TextTokenizer, markers: Set<Int32>) -> TokenVocabulary {
+    package func vocabulary(of tokenizer: TextTokenizer, markers: Set<Int32>) -> TokenVocabulary {
         contents.withLock { contents in
             if let index = contents.vocabularies.firstIndex(where: { $0.markers == markers }) {
                 let known = contents.vocabularies.remove(at: index)

@@ -1,10 +1,12 @@
+package import Networks
+package import Compute
 import Synchronization
 
 /// Computes the pooled states of several inputs, in steps of about 20 ms: generation waits for the step under way.
 ///
 /// `@unchecked Sendable`: used by the engine's thread while it reads, by the caller before and after; `isCancelled` is
 /// atomic.
-final class PooledReading: @unchecked Sendable {
+package final class PooledReading: @unchecked Sendable {
     /// The model's name, for error messages.
     private let model: String
     private let inputs: [[Int32]]
@@ -28,7 +30,7 @@ final class PooledReading: @unchecked Sendable {
     private static let leastRows = 128
     private static let secondsOfStep = 0.02
 
-    init(
+    package init(
         _ inputs: [[Int32]], _ pooling: Pooling, model: String, head: PoolingHead, splitsInputs: Bool,
         adapters: [AdapterSelection]
     ) {
@@ -40,12 +42,12 @@ final class PooledReading: @unchecked Sendable {
         self.adapters = adapters
     }
 
-    func cancel() { isCancelled.store(true, ordering: .relaxed) }
+    package func cancel() { isCancelled.store(true, ordering: .relaxed) }
 
     /// Computes a step.
     ///
     /// - Returns: Whether inputs are left.
-    func readStep(_ network: any Network, _ compute: Compute) -> Bool {
+    package func readStep(_ network: any Network, _ compute: Compute) -> Bool {
         guard next < inputs.count, !isCancelled.load(ordering: .relaxed) else { return false }
         var step = Step()
         step.output = .states
@@ -74,7 +76,7 @@ final class PooledReading: @unchecked Sendable {
     }
 
     /// - Throws: `resultNotFinite`.
-    func finish() throws -> [[Float]] {
+    package func finish() throws -> [[Float]] {
         guard !isCancelled.load(ordering: .relaxed) else { throw CancellationError() }
         if let row = results.firstIndex(where: { !$0.allSatisfy(\.isFinite) }) {
             throw LocalModelError.resultNotFinite(model: model, input: pooling == .none ? 0 : row)

@@ -3,7 +3,7 @@ import Foundation
 /// The memory that a model needs, computed before it is loaded.
 public struct MemoryEstimate: Sendable, Equatable {
     /// Smallest context in tokens to choose automatically, unless the model was trained with less.
-    static let leastContext = 2048
+    package static let leastContext = 2048
 
     /// Bytes of the weights, repacked or as in the file.
     public var weights: Int
@@ -23,6 +23,20 @@ public struct MemoryEstimate: Sendable, Equatable {
     public var expertsOnDisk = 0
     /// Least bytes that the model needs with its experts on disk; `nil`: they are, or it has none.
     public var totalWithExpertsOnDisk: Int?
+
+    package init(
+        weights: Int, cache: Int, scratch: Int, vocabulary: Int, contextSize: Int, available: Int,
+        expertsOnDisk: Int = 0, totalWithExpertsOnDisk: Int? = nil
+    ) {
+        self.weights = weights
+        self.cache = cache
+        self.scratch = scratch
+        self.vocabulary = vocabulary
+        self.contextSize = contextSize
+        self.available = available
+        self.expertsOnDisk = expertsOnDisk
+        self.totalWithExpertsOnDisk = totalWithExpertsOnDisk
+    }
 
     /// Bytes of all parts together.
     public var total: Int { weights + cache + scratch + vocabulary }

@@ -1,11 +1,14 @@
+package import Networks
+package import Compute
+
 /// An image as input of a model: vectors that replace token embeddings, with text between and around them.
 ///
 /// Created by `LocalModel.read`, for that model only.
 public struct ModelImage: Sendable {
-    let pieces: [ImageMarkers.Piece]
-    let rows: [ImageRows]
+    package let pieces: [ImageMarkers.Piece]
+    package let rows: [ImageRows]
     /// Token IDs of the image, negated.
-    let ids: Range<Int>
+    package let ids: Range<Int>
     /// The encoder, which identifies the model. Weak, since the encoder's cache holds its images.
     nonisolated(unsafe) private weak var imageReader: ImageReader?
 
@@ -19,32 +22,32 @@ public struct ModelImage: Sendable {
     /// Number of image tokens, without those of the text around them.
     public var tokenCount: Int { ids.count }
 
-    func isOf(_ imageReader: ImageReader) -> Bool { self.imageReader === imageReader }
+    package func isOf(_ imageReader: ImageReader) -> Bool { self.imageReader === imageReader }
 }
 
 /// A prompt: tokens, with images among them.
 public struct ModelPrompt: Sendable {
     /// Token IDs; negative for image tokens.
     public private(set) var tokens: [Int32] = []
-    private(set) var images: [SequenceImages.Placed] = []
+    package private(set) var images: [SequenceImages.Placed] = []
 
     public init(tokens: [Int32]) { self.tokens = tokens }
 
-    mutating func append(_ new: [Int32]) { tokens += new }
+    package mutating func append(_ new: [Int32]) { tokens += new }
 
     /// With tokens behind it.
-    static func + (prompt: Self, tokens: [Int32]) -> Self {
+    package static func + (prompt: Self, tokens: [Int32]) -> Self {
         var longer = prompt
         longer.append(tokens)
         return longer
     }
 
-    mutating func append(_ piece: ImageRows, firstID: Int) {
+    package mutating func append(_ piece: ImageRows, firstID: Int) {
         let range = tokens.count..<tokens.count + piece.matrix.rows
         tokens += (0..<range.count).map { Int32(-(firstID + $0)) }
         images.append(.init(tokens: range, rows: piece))
     }
 
     /// Whether every negative ID belongs to an image of the prompt.
-    var isWhole: Bool { tokens.count { $0 < 0 } == images.reduce(0) { $0 + $1.tokens.count } }
+    package var isWhole: Bool { tokens.count { $0 < 0 } == images.reduce(0) { $0 + $1.tokens.count } }
 }

@@ -1,3 +1,5 @@
+package import Networks
+import Compute
 import Foundation
 
 /// Drafts tokens with a network: a smaller model with the same vocabulary, or the model's own heads for multi-token
@@ -5,7 +7,7 @@ import Foundation
 ///
 /// It has a state of its own per sequence (`DraftProgress`), which advances when tokens are drafted and is rolled back
 /// when they are rejected. Used by the engine's thread only.
-final class Drafter {
+package final class Drafter {
     private let network: any Network
     /// Width of the model's states that the network reads; `nil`: it reads tokens only.
     let statesWidth: Int?
@@ -29,7 +31,7 @@ final class Drafter {
     /// - Parameters:
     ///   - vocabularySize: That of the model.
     ///   - statesWidth: Width of the model's states, for a network that reads them.
-    init(_ network: any Network, vocabularySize: Int, statesWidth: Int?) {
+    package init(_ network: any Network, vocabularySize: Int, statesWidth: Int?) {
         self.network = network
         self.statesWidth = statesWidth
         self.vocabularySize = min(vocabularySize, network.vocabularySize)

@@ -1,3 +1,4 @@
+import Compute
 import Constraint
 import Platform
 import KernelFormats
@@ -211,5 +212,5 @@ struct Candidates {
 
 extension Matrix {
     /// Whether all values of a row are finite.
-    func isFinite(_ row: Int) -> Bool { firstNonFiniteBlock(.F32, self[row], count: columns) == nil }
+    package func isFinite(_ row: Int) -> Bool { firstNonFiniteBlock(.F32, self[row], count: columns) == nil }
 }

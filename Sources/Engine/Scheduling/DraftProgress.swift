@@ -1,3 +1,5 @@
+import Compute
+
 /// A drafter's part of a sequence: its state, and what it has learned.
 final class DraftProgress {
     let state: SequenceState

@@ -1,3 +1,5 @@
+import Networks
+import Compute
 import Synchronization
 
 /// The cache of recent images by contents and salt: their vectors, and their token IDs.

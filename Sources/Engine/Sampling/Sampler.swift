@@ -8,15 +8,15 @@ import Tokenizer
 /// top-p, min-p, XTC, temperature, and a draw. Mirostat replaces the filters. As in llama.cpp, the filters see the
 /// distribution before temperature, so that a high temperature flattens the plausible tokens without admitting
 /// implausible ones.
-struct Sampler {
+package struct Sampler {
     /// Options with all defaults filled in: no `nil` is left.
-    struct Chain: Sendable, Equatable {
-        var temperature = 0.8
-        var topK = 0
-        var topP = 1.0
-        var minP = 0.05
-        var typicalP = 1.0
-        var repetitionPenalty = 1.0
+    package struct Chain: Sendable, Equatable {
+        package var temperature = 0.8
+        package var topK = 0
+        package var topP = 1.0
+        package var minP = 0.05
+        package var typicalP = 1.0
+        package var repetitionPenalty = 1.0
         /// Tokens that are never sampled.
         var suppressed: Set<Int32> = []
     }
@@ -171,12 +171,12 @@ struct Sampler {
 }
 
 /// SplitMix64 (Steele, Lea and Flood 2014): a seed gives the same numbers on every platform and in every version.
-struct SplitMix64: RandomNumberGenerator {
+package struct SplitMix64: RandomNumberGenerator {
     private var state: UInt64
 
-    init(seed: UInt64) { state = seed }
+    package init(seed: UInt64) { state = seed }
 
-    mutating func next() -> UInt64 {
+    package mutating func next() -> UInt64 {
         state &+= 0x9e37_79b9_7f4a_7c15
         var z = state
         z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9

@@ -1,13 +1,16 @@
+package import Networks
+package import GGUF
+package import Compute
 import Foundation
 import KernelFormats
 import Synchronization
-import Tokenizer
+package import Tokenizer
 
 /// Runs a model on a thread of its own. Requests arrive through an inbox; their text is streamed back.
 ///
 /// `@unchecked Sendable`: only the engine's thread touches anything but the inbox.
-final class ModelThread: @unchecked Sendable {
-    struct Request: Sendable {
+package final class ModelThread: @unchecked Sendable {
+    package struct Request: Sendable {
         let tokens: [Int32]
         /// Input of the encoder in an encoder-decoder; `tokens` are then the decoder's.
         var encoding: [Int32]?
@@ -20,9 +23,28 @@ final class ModelThread: @unchecked Sendable {
         /// Maximum tokens to generate: the option's limit, or what the context leaves.
         let maximumTokens: Int
         /// Client for fair scheduling; `nil`: the request is a client of its own.
-        var client = LocalModel.client
+        var client = FairShare.client
         /// Proposes tokens to follow all tokens so far. They are verified in one step; the text is the same as without.
         var draft: (@Sendable (_ tokens: [Int32]) -> [Int32])?
+
+        package init(
+            tokens: [Int32], encoding: [Int32]? = nil, images: SequenceImages? = nil, chain: Sampler.Chain,
+            options: SamplingOptions, adapters: AdapterSelection = .none, group: GenerationGroup? = nil,
+            maximumTokens: Int, client: String? = FairShare.client,
+            draft: (@Sendable (_ tokens: [Int32]) -> [Int32])? = nil
+        ) {
+            self.tokens = tokens
+            self.encoding = encoding
+            self.images = images
+            self.chain = chain
+            self.options = options
+            self.adapters = adapters
+            self.group = group
+            self.maximumTokens = maximumTokens
+            self.client = client
+            self.draft = draft
+        }
+
     }
 
     private enum InboxMessage {
@@ -41,7 +63,7 @@ final class ModelThread: @unchecked Sendable {
         var nextID = 0
         /// Requests that have not ended.
         var underWay: Admission
-        var activity = LocalModel.Activity()
+        var activity = ModelActivity()
         var isStopped = false
     }
 
@@ -51,7 +73,7 @@ final class ModelThread: @unchecked Sendable {
     private static let secondsOfSharedStep = 0.01
     /// Minimum rows of such a step, with answers and without: fewer would read the weights too often.
     private static let leastRows = (beside: pageTokens, alone: 128)
-    static let concurrency = 64
+    package static let concurrency = 64
 
     /// What sequences sampled on side threads.
     private final class Mailbox: Sendable {
@@ -111,7 +133,7 @@ final class ModelThread: @unchecked Sendable {
     ///   - queueLimit: Maximum waiting requests.
     ///   - drafter: Drafts tokens for sequences that have no other drafts.
     ///   - checkIntact: Throws if the model's file has changed, which makes results worthless.
-    init(
+    package init(
         network: any Network, compute: Compute, tokenizer: TextTokenizer?, drafter: Drafter? = nil, cacheBytes: Int,
         spareBytes: @escaping @Sendable () -> Int, queueLimit: Int, name: String = "the model",
         checkIntact: @escaping @Sendable () throws(ModelFileError) -> Void = {}
@@ -138,7 +160,7 @@ final class ModelThread: @unchecked Sendable {
 
     // MARK: Called from any thread
 
-    func submit(_ request: Request) -> Generation {
+    package func submit(_ request: Request) -> Generation {
         let (stream, continuation) = AsyncThrowingStream<GenerationPiece, any Error>.makeStream()
         let accepted = inbox.withLock { inbox -> Result<Scheduler.ID, LocalModelError> in
             guard !inbox.isStopped else { return .failure(.shutDown) }
@@ -163,10 +185,11 @@ final class ModelThread: @unchecked Sendable {
     }
 
     /// Counts of running and waiting requests, and cached tokens.
-    var activity: LocalModel.Activity { inbox.withLock { $0.activity } }
+    package var activity: ModelActivity { inbox.withLock { $0.activity } }
 
     /// Runs `body` on the engine's thread between two steps; clients take turns.
-    func perform<Result: Sendable>(_ body: @escaping @Sendable (any Network, Compute) -> Result) async throws -> Result
+    package func perform<Result: Sendable>(_ body: @escaping @Sendable (any Network, Compute) -> Result) async throws
+        -> Result
     {
         try await withCheckedThrowingContinuation { continuation in
             let reading: Reading = { [checkIntact] thread in
@@ -182,13 +205,13 @@ final class ModelThread: @unchecked Sendable {
                     continuation.resume(throwing: LocalModelError.shutDown)
                 }
             }
-            let accepted = send(.perform(reading, client: LocalModel.client ?? ""))
+            let accepted = send(.perform(reading, client: FairShare.client ?? ""))
             if !accepted { continuation.resume(throwing: LocalModelError.shutDown) }
         }
     }
 
     /// Ends the thread after its current step; requests under way fail with `LocalModelError.shutDown`.
-    func stop() { send(.stop) }
+    package func stop() { send(.stop) }
 
     private func cancel(_ id: Scheduler.ID) {
         inbox.withLock { $0.underWay.remove(id) }

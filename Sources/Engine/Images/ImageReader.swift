@@ -1,9 +1,12 @@
-import Foundation
+package import Networks
+package import GGUF
+package import Compute
+package import Foundation
 import Synchronization
 
 /// A model's vision encoder, with a cache of recent images.
-final class ImageReader: Sendable {
-    let encoder: VisionEncoder
+package final class ImageReader: Sendable {
+    package let encoder: VisionEncoder
     private let memory = ImageMemory()
     /// Number of images encoded so far; images found in the cache do not count.
     private let encoded = Atomic<Int>(0)
@@ -20,7 +23,7 @@ final class ImageReader: Sendable {
     ///   - file: An `mmproj` file.
     ///   - width: Width of the language model's embeddings.
     ///   - packer: Repacks the encoder's weights; `nil`: they stay as in the file.
-    init(_ file: GGUFFile, width: Int, packer: WeightPacker?) throws(ModelFileError) {
+    package init(_ file: GGUFFile, width: Int, packer: WeightPacker?) throws(ModelFileError) {
         encoder = try VisionBuilder(file, packer: packer).encoder()
         guard encoder.outputWidth == width else {
             throw ModelFileError(
@@ -30,14 +33,14 @@ final class ImageReader: Sendable {
         }
     }
 
-    var encodedImages: Int { encoded.load(ordering: .relaxed) }
+    package var encodedImages: Int { encoded.load(ordering: .relaxed) }
 
     /// The tokens of an image, from the cache or computed.
     ///
     /// Computed between the steps of running requests, one layer at a time; clients take turns at the encoder.
     ///
     /// - Throws: `CancellationError` between two layers, `LocalModelError.shutDown`.
-    func read(_ image: RGBImage, on thread: ModelThread) async throws -> ModelImage {
+    package func read(_ image: RGBImage, on thread: ModelThread) async throws -> ModelImage {
         try await read(.init(pieces: encoder.preprocessing.pieces(of: image)), on: thread)
     }
 
@@ -48,7 +51,9 @@ final class ImageReader: Sendable {
     ///   - contextSize: Maximum tokens of all images together.
     /// - Throws: As `read` of an image; `ImageFileError`; `LocalModelError.contextSizeExceeded` before the first image is
     ///   encoded that does not fit.
-    func read(_ files: [Data], salt: String?, contextSize: Int, on thread: ModelThread) async throws -> [ModelImage] {
+    package func read(_ files: [Data], salt: String?, contextSize: Int, on thread: ModelThread) async throws
+        -> [ModelImage]
+    {
         var (images, tokens) = ([ModelImage](), 0)
         for file in files {
             let pieces = try await decode(file)
@@ -63,7 +68,7 @@ final class ImageReader: Sendable {
 
     @inline(never)  // docs/workarounds.md
     private func decode(_ file: Data) async throws -> TiledImage {
-        try await withTaskExecutorPreference(Self.decoders.executor(for: LocalModel.client ?? "")) {
+        try await withTaskExecutorPreference(Self.decoders.executor(for: FairShare.client ?? "")) {
             // The client may have disconnected while its image was queued, or does so while it is decoded.
             try Task.checkCancellation()
             do {
@@ -89,7 +94,7 @@ final class ImageReader: Sendable {
     }
 
     /// Computes the vectors of each piece, bypassing the cache.
-    func encode(_ pieces: TiledImage, on thread: ModelThread) async throws -> [ImageRows] {
+    package func encode(_ pieces: TiledImage, on thread: ModelThread) async throws -> [ImageRows] {
         var rows: [ImageRows] = []
         for batch in batches(pieces.all) {
             let pass = encoder.pass(over: batch)
@@ -129,7 +134,7 @@ final class TurnQueue: Sendable {
     func run<Result>(_ body: () async throws -> Result) async rethrows -> Result {
         await withCheckedContinuation { continuation in
             let isFree = state.withLock { state in
-                if state.isTaken { state.waiting.append(continuation, of: LocalModel.client ?? "") }
+                if state.isTaken { state.waiting.append(continuation, of: FairShare.client ?? "") }
                 defer { state.isTaken = true }
                 return !state.isTaken
             }

@@ -3,7 +3,7 @@ import Synchronization
 /// Generations that belong together, such as the choices of one request.
 ///
 /// At most 16 of a group run at once, and waiting sequences of the group with the fewest running are admitted first, so
-/// that a request for a hundred texts does not block requests for one. Between clients (`LocalModel.client`), the one
+/// that a request for a hundred texts does not block requests for one. Between clients (`FairShare.client`), the one
 /// with the fewest running sequences goes first.
 package struct GenerationGroup: Sendable {
     let number: Int

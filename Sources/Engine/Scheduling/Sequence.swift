@@ -1,3 +1,5 @@
+import Networks
+import Compute
 import Constraint
 import KernelFormats
 import Platform

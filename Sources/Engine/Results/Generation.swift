@@ -12,12 +12,28 @@ public struct GenerationPiece: Sendable, Equatable {
     /// Prefill progress; only if `SamplingOptions.reportsProgress` is set, in pieces without text.
     public var progress: PromptProgress?
 
+    package init(
+        text: String, tokens: [Int32], logprobs: [TokenLogprob] = [], finish: Finish? = nil,
+        progress: PromptProgress? = nil
+    ) {
+        self.text = text
+        self.tokens = tokens
+        self.logprobs = logprobs
+        self.finish = finish
+        self.progress = progress
+    }
+
     /// How a generation ended, and its token counts and times.
     public struct Finish: Sendable, Equatable {
         public var reason: FinishReason
         public var usage: Usage
         /// The stop string that ended it; `nil` if a token or the limit did.
         public var stopString: String?
+
+        package init(reason: FinishReason, usage: Usage, stopString: String? = nil) {
+            (self.reason, self.usage, self.stopString) = (reason, usage, stopString)
+        }
+
     }
 }
 
@@ -59,6 +75,21 @@ public struct Usage: Sendable, Equatable {
     public var decodeSeconds: Double
     /// Processor seconds of sampling, constraint masks and drafts.
     public var samplingSeconds: Double = 0
+
+    package init(
+        promptTokens: Int, cachedTokens: Int = 0, completionTokens: Int, draftedTokens: Int = 0,
+        acceptedTokens: Int = 0, secondsToFirstToken: Double, decodeSeconds: Double, samplingSeconds: Double = 0
+    ) {
+        self.promptTokens = promptTokens
+        self.cachedTokens = cachedTokens
+        self.completionTokens = completionTokens
+        self.draftedTokens = draftedTokens
+        self.acceptedTokens = acceptedTokens
+        self.secondsToFirstToken = secondsToFirstToken
+        self.decodeSeconds = decodeSeconds
+        self.samplingSeconds = samplingSeconds
+    }
+
 }
 
 /// The streamed text of one request.
@@ -77,7 +108,7 @@ public struct Generation: AsyncSequence, Sendable {
     }
 
     /// The generation that `body` returns, or one that throws the error of `body`.
-    static func catching(_ body: () throws(LocalModelError) -> Generation) -> Generation {
+    package static func catching(_ body: () throws(LocalModelError) -> Generation) -> Generation {
         do {
             return try body()
         } catch {
@@ -86,7 +117,7 @@ public struct Generation: AsyncSequence, Sendable {
     }
 
     /// Streams the generation that `body` returns, once it returns it.
-    static func awaiting(_ body: @escaping @Sendable () async throws -> Generation) -> Generation {
+    package static func awaiting(_ body: @escaping @Sendable () async throws -> Generation) -> Generation {
         let (stream, continuation) = AsyncThrowingStream<GenerationPiece, any Error>.makeStream()
         let task = Task {
             do {

@@ -1,3 +1,4 @@
+import Compute
 import KernelFormats
 
 /// The prefix cache: states of earlier requests' prefixes, for later requests that begin the same way.

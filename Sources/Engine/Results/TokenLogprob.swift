@@ -18,7 +18,7 @@ public struct TokenLogprob: Sendable, Equatable {
     public var top: [Alternative]
 
     /// - Parameter logits: One finite value for each token of the vocabulary.
-    init(of token: Int32, in logits: UnsafeBufferPointer<Float>, top count: Int) {
+    package init(of token: Int32, in logits: UnsafeBufferPointer<Float>, top count: Int) {
         let maximum = Double(logits.max() ?? 0)
         let logSum = maximum + log(logits.reduce(0) { $0 + exp(Double($1) - maximum) })
         self.token = token

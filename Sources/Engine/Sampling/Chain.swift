@@ -1,6 +1,8 @@
+package import GGUF
+
 extension Sampler.Chain {
     /// The sampling options that a file recommends for its model (`general.sampling.*`).
-    init(recommendedBy file: GGUFFile) throws(ModelFileError) {
+    package init(recommendedBy file: GGUFFile) throws(ModelFileError) {
         self.init()
         func value(_ key: String, _ range: ClosedRange<Double>) throws(ModelFileError) -> Double? {
             guard let value = try file.metadata.numberIfPresent("general.sampling.\(key)") else { return nil }
@@ -20,7 +22,7 @@ extension Sampler.Chain {
         suppressed = Set(try file.metadata.int32sIfPresent("tokenizer.ggml.suppress_tokens") ?? [])
     }
 
-    func overridden(by options: SamplingOptions) -> Self {
+    package func overridden(by options: SamplingOptions) -> Self {
         Self(
             temperature: options.temperature ?? temperature, topK: options.topK ?? topK, topP: options.topP ?? topP,
             minP: options.minP ?? minP, typicalP: options.typicalP ?? typicalP,
@@ -30,7 +32,7 @@ extension Sampler.Chain {
 
 extension SamplingOptions {
     /// - Throws: `invalidOption` with the first option that is out of range.
-    func validate(vocabularySize: Int) throws(LocalModelError) {
+    package func validate(vocabularySize: Int) throws(LocalModelError) {
         func check(_ name: String, _ value: Double?, _ range: ClosedRange<Double>) throws(LocalModelError) {
             guard let value, !range.contains(value) else { return }
             throw .invalidOption(
