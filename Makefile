@@ -43,6 +43,7 @@ bench: packages model
 
 test: packages lint
 	swift build $(TEST_FLAGS) --build-tests
+	@Tests/House/tiers.sh .build/tests/release
 	# Not all at once: tests that wait for one another's turn would run out of time.
 	SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=12 swift test $(TEST_FLAGS) --skip-build 2>&1 | tee .build/tests/log \
 	    || { grep '✘' .build/tests/log >&2; exit 1; }  # again, where a reader of the end sees them

@@ -27,8 +27,8 @@ let emulatesAVX512 = Context.environment["LOCALLLM_EMULATE_AVX512"] != nil
         avx2Flags + ["avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni"].flatMap { ["-Xcc", "-m\($0)"] }
     let tierTargets: [Target] = [
         .target(
-            name: "KernelsAVX2", dependencies: ["CIntrinsics", "KernelFormats"], path: "Sources/Kernels/AVX2",
-            swiftSettings: kernel + [.unsafeFlags(avx2Flags)]),
+            name: "KernelsAVX2", dependencies: ["CIntrinsics", "KernelFormats", "KernelsFloat"],
+            path: "Sources/Kernels/AVX2", swiftSettings: kernel + [.unsafeFlags(avx2Flags)]),
         .target(
             name: "KernelsAVX512", dependencies: ["CIntrinsics", "KernelFormats", "KernelsAVX2"],
             path: emulatesAVX512 ? "Tests/EmulatedAVX512" : "Sources/Kernels/AVX512",
@@ -38,7 +38,8 @@ let emulatesAVX512 = Context.environment["LOCALLLM_EMULATE_AVX512"] != nil
 #elseif arch(arm64)
     let tierTargets: [Target] = [
         .target(
-            name: "KernelsNEON", dependencies: ["CIntrinsics", "KernelFormats"], path: "Sources/Kernels/NEON",
+            name: "KernelsNEON", dependencies: ["CIntrinsics", "KernelFormats", "KernelsFloat"],
+            path: "Sources/Kernels/NEON",
             swiftSettings: kernel + [.unsafeFlags(["-Xcc", "-march=armv8.2-a+dotprod"])]),
         .target(
             name: "KernelsNEONMatrix", dependencies: ["CIntrinsics", "KernelFormats", "KernelsNEON"],
@@ -123,8 +124,10 @@ let libraries: [Target] = [
     .target(name: "JSON", swiftSettings: common),
     .target(name: "KernelFormats", path: "Sources/Kernels/Formats", swiftSettings: kernel),
     .target(
-        name: "KernelsPortable", dependencies: ["CMath", "KernelFormats"], path: "Sources/Kernels/Portable",
-        swiftSettings: kernel),
+        name: "KernelsFloat", dependencies: ["KernelFormats"], path: "Sources/Kernels/Float", swiftSettings: kernel),
+    .target(
+        name: "KernelsPortable", dependencies: ["CMath", "KernelFormats", "KernelsFloat"],
+        path: "Sources/Kernels/Portable", swiftSettings: kernel),
     .target(name: "Template", dependencies: ["JSON", "Platform"], swiftSettings: common),
     .target(name: "Tokenizer", swiftSettings: common),
     .target(name: "Dialects", dependencies: ["JSON", "Template", "Tokenizer"], swiftSettings: common),

@@ -37,6 +37,8 @@ module() {
 # Embedded Swift compiles the functions of other modules again where they are used: each module is needed only as such.
 mapfile -t formats < <(find $kernels/Formats -name '*.swift')
 module KernelFormats armv8-a "${formats[@]}"
+mapfile -t floats < <(find $kernels/Float -name '*.swift')
+module KernelsFloat armv8-a "${floats[@]}"
 mapfile -t portable < <(find $kernels/Portable -name '*.swift')
 module KernelsPortable armv8-a "${portable[@]}" &
 module KernelsNEON armv8.2-a+dotprod $kernels/NEON/*.swift &

@@ -1,7 +1,8 @@
-// Quantization with the search of `KernelFormats.quantizeRow`.
+// Quantization with the search of `KernelsFloat.quantizeRow`.
 
 import CIntrinsics
 public import KernelFormats
+import KernelsFloat
 
 /// Quantizes `count` values of a row to a block format, with the same bits as `KernelsPortable.quantize`.
 @inline(never)
@@ -9,17 +10,11 @@ public func quantize(
     _ type: TensorType, _ source: UnsafePointer<Float>, importance: UnsafePointer<Float>?,
     into destination: UnsafeMutableRawPointer, count: Int
 ) {
-    quantizeRow(FloatLanes.self, type, source, importance: importance, into: destination, count: count)
+    quantizeRow(EightFloats.self, type, source, importance: importance, into: destination, count: count)
 }
 
-struct FloatLanes: Lanes {
-    let v: __m256
+extension EightFloats {
     typealias Integers = __m256i
-
-    @inline(__always) init(_ v: __m256) { self.v = v }
-    @inline(__always) init(_ value: Float) { v = _mm256_set1_ps(value) }
-    @inline(__always) static func load(_ p: UnsafePointer<Float>) -> Self { Self(_mm256_loadu_ps(p)) }
-    @inline(__always) func store(_ p: UnsafeMutablePointer<Float>) { _mm256_storeu_ps(p, v) }
 
     @inline(__always)
     func storeHalves(_ p: UnsafeMutablePointer<UInt16>) -> Self {
@@ -28,19 +23,11 @@ struct FloatLanes: Lanes {
         return Self(_mm256_cvtph_ps(halves))
     }
 
-    @inline(__always) static func + (a: Self, b: Self) -> Self { Self(_mm256_add_ps(a.v, b.v)) }
-    @inline(__always) static func - (a: Self, b: Self) -> Self { Self(_mm256_sub_ps(a.v, b.v)) }
-    @inline(__always) static func * (a: Self, b: Self) -> Self { Self(_mm256_mul_ps(a.v, b.v)) }
-    @inline(__always) static func / (a: Self, b: Self) -> Self { Self(_mm256_div_ps(a.v, b.v)) }
-    @inline(__always) static func min(_ a: Self, _ b: Self) -> Self { Self(_mm256_min_ps(a.v, b.v)) }
-    @inline(__always) static func max(_ a: Self, _ b: Self) -> Self { Self(_mm256_max_ps(a.v, b.v)) }
-
     @inline(__always)
     static func choose(_ a: Self, below b: Self, _ x: Self, else y: Self) -> Self {
         Self(_mm256_blendv_ps(y.v, x.v, is_below(a.v, b.v)))
     }
 
-    @inline(__always) func rounded() -> Self { Self(round_to_nearest(v)) }
     @inline(__always) func integers() -> Integers { _mm256_cvtps_epi32(v) }
 
     @inline(__always)

@@ -1,4 +1,5 @@
 public import KernelFormats
+import KernelsFloat
 
 extension TensorType {
     /// Formats that `quantize` supports.

@@ -1,4 +1,5 @@
 public import KernelFormats
+import KernelsFloat
 
 /// Quantizes a token's key and value of one head, and stores them in their page.
 ///

@@ -1,5 +1,7 @@
 // Formats with blocks of 32 values: eight blocks at a time.
 
+public import KernelFormats
+
 /// Room for eight groups. It is generic so that no closure is without `V`: a tier's copy of it would be any tier's.
 @usableFromInline
 struct Panel<V: Lanes> {

@@ -1,30 +1,18 @@
 /// Eight floats of eight groups: the vectors of a tier, from which the search for scales is built.
 ///
 /// A group is a run of values with a scale of its own. Each lane holds a value, or a sum, of another group, so nothing is
-/// added across lanes. All tiers compute the same bits: no product is fused with a sum.
-public protocol Lanes {
+/// added across lanes. All tiers compute the same bits: no product is fused with a sum, `min(a, b)` is `a < b ? a : b`,
+/// and `max(a, b)` is `b < a ? a : b`.
+public protocol Lanes: FloatVector {
     /// Eight 32-bit integers.
     associatedtype Integers
 
-    /// The value in all lanes.
-    init(_ value: Float)
-    static func load(_ p: UnsafePointer<Float>) -> Self
-    func store(_ p: UnsafeMutablePointer<Float>)
     /// Stores the nearest half-precision values, and returns them.
     func storeHalves(_ p: UnsafeMutablePointer<UInt16>) -> Self
 
-    static func + (a: Self, b: Self) -> Self
-    static func - (a: Self, b: Self) -> Self
-    static func * (a: Self, b: Self) -> Self
-    static func / (a: Self, b: Self) -> Self
-    /// `a < b ? a : b`, and `b < a ? a : b`.
-    static func min(_ a: Self, _ b: Self) -> Self
-    static func max(_ a: Self, _ b: Self) -> Self
     /// `a < b ? x : y`.
     static func choose(_ a: Self, below b: Self, _ x: Self, else y: Self) -> Self
-    /// The nearest integers, ties to even, of values below 2²² in magnitude.
-    func rounded() -> Self
-    /// The same as integers; of values below, any number of at most -2¹⁵.
+    /// As `rounded`; of values below, any number of at most -2¹⁵.
     func integers() -> Integers
 
     /// The nearest of `iq4Levels`, and its index.

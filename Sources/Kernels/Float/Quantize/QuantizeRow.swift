@@ -1,3 +1,5 @@
+public import KernelFormats
+
 /// Values of a row, their weights, and the place of their blocks.
 @usableFromInline
 struct QuantizedRow<V: Lanes, W: Weights> where W.V == V {

@@ -1,5 +1,7 @@
 // K-quants: blocks of 256 values, in groups of 16 or 32 whose scales are integer multiples of the block's scale.
 
+public import KernelFormats
+
 /// Room for the search in one block.
 @usableFromInline
 struct SuperblockScratch<V: Lanes> {
