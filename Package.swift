@@ -30,7 +30,7 @@ let emulatesAVX512 = Context.environment["LOCALLLM_EMULATE_AVX512"] != nil
             name: "KernelsAVX2", dependencies: ["CIntrinsics", "KernelFormats", "KernelsFloat"],
             path: "Sources/Kernels/AVX2", swiftSettings: kernel + [.unsafeFlags(avx2Flags)]),
         .target(
-            name: "KernelsAVX512", dependencies: ["CIntrinsics", "KernelFormats", "KernelsAVX2"],
+            name: "KernelsAVX512", dependencies: ["CIntrinsics", "KernelFormats", "KernelsFloat", "KernelsAVX2"],
             path: emulatesAVX512 ? "Tests/EmulatedAVX512" : "Sources/Kernels/AVX512",
             swiftSettings: kernel + [.unsafeFlags(emulatesAVX512 ? avx2Flags : avx512Flags)]),
     ]
@@ -124,7 +124,8 @@ let libraries: [Target] = [
     .target(name: "JSON", swiftSettings: common),
     .target(name: "KernelFormats", path: "Sources/Kernels/Formats", swiftSettings: kernel),
     .target(
-        name: "KernelsFloat", dependencies: ["KernelFormats"], path: "Sources/Kernels/Float", swiftSettings: kernel),
+        name: "KernelsFloat", dependencies: ["CIntrinsics", "KernelFormats"], path: "Sources/Kernels/Float",
+        swiftSettings: kernel),
     .target(
         name: "KernelsPortable", dependencies: ["CMath", "KernelFormats", "KernelsFloat"],
         path: "Sources/Kernels/Portable", swiftSettings: kernel),

@@ -5,7 +5,8 @@ import KernelsFloat
 ///
 /// All conformances are declared here: for one in an extension, the compiler emits metadata, and functions that other
 /// modules share (Tests/House/tiers.sh).
-struct EightFloats: KernelVector, Lanes {
+struct EightFloats: BlockVector, Lanes {
+    typealias Codes = SixteenBytes
     let v: __m256
 
     @inline(__always) init(_ v: __m256) { self.v = v }
@@ -52,5 +53,43 @@ struct EightFloats: KernelVector, Lanes {
         var m = _mm_max_ps(_mm256_castps256_ps128(v), upper_lane(v))
         m = _mm_max_ps(m, _mm_movehl_ps(m, m))
         return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)))
+    }
+
+    @inline(__always)
+    static func floats(unsigned codes: Codes) -> (Self, Self) {
+        let (low, high) = KernelsAVX2.floats(unsigned: codes.v)
+        return (Self(low), Self(high))
+    }
+
+    @inline(__always)
+    static func floats(signed codes: Codes) -> (Self, Self) {
+        let (low, high) = KernelsAVX2.floats(signed: codes.v)
+        return (Self(low), Self(high))
+    }
+
+    @inline(__always)
+    static func floats(unsigned bytes: UInt64) -> Self {
+        Self(_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(Int64(bitPattern: bytes)))))
+    }
+
+    @inline(__always)
+    static func floats(signed bytes: UInt64) -> Self {
+        Self(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_cvtsi64_si128(Int64(bitPattern: bytes)))))
+    }
+
+    @inline(__always)
+    static func half(_ p: UnsafeRawPointer) -> Self {
+        Self(_mm256_cvtph_ps(_mm_set1_epi16(p.loadUnaligned(as: Int16.self))))
+    }
+
+    @inline(__always)
+    func lane(_ index: Int) -> Self {
+        Self(_mm256_permutevar8x32_ps(v, _mm256_set1_epi32(Int32(truncatingIfNeeded: index))))
+    }
+
+    @inline(__always)
+    static func sums(_ a: Self, _ b: Self, _ c: Self, _ d: Self) -> SIMD4<Float> {
+        let fours = _mm256_hadd_ps(_mm256_hadd_ps(a.v, b.v), _mm256_hadd_ps(c.v, d.v))
+        return _mm_add_ps(_mm256_castps256_ps128(fours), upper_lane(fours))
     }
 }

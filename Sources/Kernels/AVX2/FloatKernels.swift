@@ -1,6 +1,10 @@
 // The kernels of `KernelsFloat` with the vectors of this tier. Widths are multiples of 8, if not said otherwise.
 
+public import KernelFormats
 import KernelsFloat
+
+/// The 32 tokens of a page, or 32 columns.
+private typealias Page = VectorPair<VectorPair<EightFloats>>
 
 /// As `KernelsPortable.rmsNorm`, for any width.
 @inline(never)
@@ -98,3 +102,51 @@ public func selectiveScan(
         EightFloats.self, x, delta: delta, stride: stride, b: b, c: c, selectStride: selectStride, a: a, d: d,
         state: h, stateStride: stateStride, tokens: tokens, channels: channels, states: states, into: y)
 }
+
+/// As `KernelsPortable.attendPage`.
+@inline(never)
+public func attendPage(_ work: PageAttention) {
+    attend(
+        EightFloats.self, TwoRows<Page>.self, OneRow<Page>.self, work, FloatNumbers.self, UnsafeRawPointer(work.page),
+        next: nil)
+}
+
+/// As `KernelsPortable.widenHalves`, for any widths.
+///
+/// - Parameter next: The page to prefetch.
+@inline(never)
+public func widenHalves(
+    _ page: UnsafeRawPointer, keyWidth: Int, valueWidth: Int, into destination: UnsafeMutablePointer<Float>,
+    next: UnsafeRawPointer
+) {
+    widenHalves(Page.self, page, keyWidth: keyWidth, valueWidth: valueWidth, into: destination, next: next)
+}
+
+/// As `KernelsPortable.widenQuantized`.
+///
+/// - Parameter next: The page to prefetch.
+@inline(never)
+public func widenQuantized(
+    _ page: UnsafeRawPointer, _ layout: QuantizedPage, into destination: UnsafeMutablePointer<Float>,
+    next: UnsafeRawPointer
+) {
+    widenQuantized(EightFloats.self, page, layout, into: destination, next: next)
+}
+
+/// As `KernelsPortable.dequantize`, for a multiple of 32 values.
+///
+/// - Returns: Whether this tier supports the format; if not, nothing is written.
+@inline(never)
+public func dequantize(
+    _ type: TensorType, _ source: UnsafeRawPointer, into destination: UnsafeMutablePointer<Float>, count: Int
+) -> Bool {
+    dequantize(EightFloats.self, type, source, into: destination, count: count)
+}
+
+/// Multiplies `tokens` rows of `a` by `rows` rows of `w`.
+@inline(never)
+public func multiplyFloats(_ product: FloatProduct) { multiplyFloats(EightFloats.self, product) }
+
+/// Multiplies one token by rows of F16 or BF16 weights.
+@inline(never)
+public func multiplyHalves(_ product: HalfProduct) { multiplyHalves(EightFloats.self, product) }

@@ -172,3 +172,11 @@ private func low_pairs(_ a: __m256, _ b: __m256) -> __m256 {
 private func high_pairs(_ a: __m256, _ b: __m256) -> __m256 {
     _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b)))
 }
+
+@inline(__always)
+private func store4(_ p: UnsafeMutablePointer<Float>, _ a: __m256, _ b: __m256, _ c: __m256, _ d: __m256) {
+    _mm256_storeu_ps(p, a)
+    _mm256_storeu_ps(p + 8, b)
+    _mm256_storeu_ps(p + 16, c)
+    _mm256_storeu_ps(p + 24, d)
+}

@@ -6,6 +6,7 @@
 
 import CIntrinsics
 public import KernelFormats
+import KernelsFloat
 
 /// Adds one page to the running state of 32 rows, for value widths that are multiples of 8; bitwise equal to `attendPage`.
 @inline(never)
@@ -80,7 +81,8 @@ private func softmax(_ work: BlockAttention, _ row: Int) -> __m512 {
     // NaN is not a maximum: the second operand is the result then.
     let maximum = _mm512_max_ps(highest, before)
     // For the first page: e^(−∞) is 0, and the state is 0 anyway.
-    let factor = select_above(highest, before, exponential(_mm512_sub_ps(before, maximum)), _mm512_set1_ps(1))
+    let rescale = exponential(SixteenFloats(_mm512_sub_ps(before, maximum))).v
+    let factor = select_above(highest, before, rescale, _mm512_set1_ps(1))
     /// The weights of tokens `i`, `i + 4`, …, `i + 28`, and their sum in the order of `_mm512_reduce_add_ps`.
     @inline(__always)
     func weigh(_ i: Int) -> __m512 {
@@ -88,7 +90,7 @@ private func softmax(_ work: BlockAttention, _ row: Int) -> __m512 {
         func weight(_ token: Int) -> __m512 {
             let s = _mm512_sub_ps(score(scores, token), maximum)
             // A row that has seen nothing yet has no maximum.
-            var e = exponential(s)
+            var e = exponential(SixteenFloats(s)).v
             if !seesAll { e = select_within(first, end, Int32(token), e, _mm512_setzero_ps()) }
             _mm512_storeu_ps(scores + token &* BlockAttention.rows, e)
             return e
@@ -119,7 +121,7 @@ func changeBlock(_ scores: UnsafeMutablePointer<Float>, _ changes: ScoreChanges,
     for token in 0..<pageTokens {
         let place = scores + token &* BlockAttention.rows
         var s = _mm512_loadu_ps(place)
-        if changes.softcap != 0 { s = softcap(s, changes.softcap) }
+        if changes.softcap != 0 { s = softcap(SixteenFloats(s), changes.softcap).v }
         if let slopes = changes.slopes, let offsets = changes.offsets {
             let start = _mm512_add_ps(_mm512_loadu_ps(offsets + row), _mm512_set1_ps(Float(token & 16)))
             let distances = _mm512_add_ps(_mm512_set1_ps(Float(token & 15)), start)

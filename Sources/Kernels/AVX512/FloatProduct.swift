@@ -6,6 +6,7 @@
 
 import CIntrinsics
 public import KernelFormats
+import KernelsFloat
 
 /// As `KernelsPortable.multiplyPackedFloats`, with the same bits.
 @inline(never)
@@ -59,7 +60,7 @@ private func multiply<Format: NumberFormat, S: TileSums>(_: Format.Type, _: S.Ty
             prefetch_to_l2(w1 + (offset &+ distance))
             sums.add(activations, Format.load(w0 + offset), Format.load(w1 + offset))
             activations += S.tokens
-            offset &+= Format.bytes
+            offset &+= 16 &* Format.bytes
         }
         sums.store(c0, c1, product.cStride)
         group &+= 2

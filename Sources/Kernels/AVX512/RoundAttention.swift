@@ -2,6 +2,7 @@
 
 import CIntrinsics
 public import KernelFormats
+import KernelsFloat
 
 /// Quantizes 32 queries, in place: `[D][32]` floats become `[(D + 1) / 2][32][2]` integers.
 ///
@@ -29,8 +30,8 @@ public func roundHalves(_ halves: UnsafeRawPointer, into page: WordPage, next: U
 private func round<Numbers: NumberFormat>(
     _: Numbers.Type, _ source: UnsafeRawPointer, into page: WordPage, next: UnsafeRawPointer
 ) {
-    let keyBytes = bytes(Numbers.self, pageTokens &* page.keyWidth)
-    let pageBytes = keyBytes &+ bytes(Numbers.self, pageTokens &* page.valueWidth)
+    let keyBytes = pageTokens &* page.keyWidth &* Numbers.bytes
+    let pageBytes = keyBytes &+ pageTokens &* page.valueWidth &* Numbers.bytes
     for offset in stride(from: 0, to: pageBytes, by: 64) { prefetch_to_l2(next + offset) }
     roundColumns(Numbers.self, source, page.keyWidth, into: page.keys, page.scales)
     for token in stride(from: 0, to: pageTokens, by: 2) { roundPair(Numbers.self, source + keyBytes, token, page) }
@@ -43,9 +44,9 @@ private func roundColumns<Numbers: NumberFormat>(
     _ scales: UnsafeMutablePointer<Float>
 ) {
     for half in 0..<2 {
-        let column = source + half &* Numbers.bytes
+        let column = source + 16 &* half &* Numbers.bytes
         @inline(__always)
-        func load(_ d: Int) -> __m512 { Numbers.load(column + 2 &* Numbers.bytes &* d) }
+        func load(_ d: Int) -> __m512 { Numbers.load(column + pageTokens &* Numbers.bytes &* d) }
         var largestBits = _mm512_setzero_si512()
         var (even, odd) = (_mm512_setzero_ps(), _mm512_setzero_ps())
         for pair in 0..<width / 2 {
@@ -87,15 +88,15 @@ private func roundPair<Numbers: NumberFormat>(
     _: Numbers.Type, _ values: UnsafeRawPointer, _ token: Int, _ page: WordPage
 ) {
     let width = page.valueWidth
-    let first = values + bytes(Numbers.self, token &* width)
-    let second = first + bytes(Numbers.self, width)
+    let first = values + token &* width &* Numbers.bytes
+    let second = first + width &* Numbers.bytes
     /// The last register overlaps the one before it if the width is no multiple of 16.
     @inline(__always)
     func column(_ index: Int) -> Int { min(16 &* index, width &- 16) }
     let registers = (width &+ 15) / 16
     var (a, b) = (_mm512_setzero_si512(), _mm512_setzero_si512())
     for index in 0..<registers {
-        let offset = bytes(Numbers.self, column(index))
+        let offset = column(index) &* Numbers.bytes
         a = _mm512_max_epi32(a, magnitudeBits(Numbers.load(first + offset)))
         b = _mm512_max_epi32(b, magnitudeBits(Numbers.load(second + offset)))
     }
@@ -105,7 +106,7 @@ private func roundPair<Numbers: NumberFormat>(
     )
     let target = page.values + 4 &* (token / 2 &* width)
     for index in 0..<registers {
-        let offset = bytes(Numbers.self, column(index))
+        let offset = column(index) &* Numbers.bytes
         let codes = words(Numbers.load(first + offset), Numbers.load(second + offset), inverses.0, inverses.1)
         (target + 4 &* column(index)).storeBytes(of: codes, as: __m512i.self)
     }
@@ -130,9 +131,6 @@ private func inverse(largestBits: Int32, _ token: Int, _ page: WordPage) -> __m5
     page.inverses[token] = inverse
     return _mm512_set1_ps(inverse)
 }
-
-@inline(__always)
-private func bytes<Numbers: NumberFormat>(_: Numbers.Type, _ count: Int) -> Int { count &* Numbers.bytes / 16 }
 
 @inline(__always)
 private func magnitudeBits(_ x: __m512) -> __m512i {

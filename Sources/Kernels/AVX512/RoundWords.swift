@@ -2,6 +2,7 @@
 
 import CIntrinsics
 public import KernelFormats
+import KernelsFloat
 
 /// Quantizes a token to a place of a tile and returns its scale, a power of two.
 ///
@@ -113,13 +114,13 @@ private func unpack<Format: NumberFormat>(
         for pair in pairs..<16 { (target + 64 &* pair).storeBytes(of: _mm512_setzero_si512(), as: __m512i.self) }
         (target + 1024).storeBytes(of: scale, as: __m512.self)
         column &+= 32
-        source += 32 &* Format.bytes
+        source += 512 &* Format.bytes
         target += WordPanel.partBytes
     }
 }
 
 @inline(__always)
 private func load<Format: NumberFormat>(_: Format.Type, _ source: UnsafeRawPointer, _ pair: Int) -> (__m512, __m512) {
-    let columns = source + 2 &* pair &* Format.bytes
-    return (Format.load(columns), Format.load(columns + Format.bytes))
+    let columns = source + 32 &* pair &* Format.bytes
+    return (Format.load(columns), Format.load(columns + 16 &* Format.bytes))
 }

@@ -55,7 +55,7 @@ extension KernelVector {
 /// relative error is below (ln 2 / 2)^7 / 5040 = 1.2e-7. ln 2 is split in two parts to keep r exact. Below −87 the
 /// result is 0. NaN propagates, as `x` is the second operand of `max`, and its result that of `min`.
 @inlinable @inline(__always)
-func exponential<V: KernelVector>(_ x: V) -> V {
+public func exponential<V: KernelVector>(_ x: V) -> V {
     let low = V(-87)
     let clamped = V.min(V(88), V.max(low, x))
     let n = (clamped * V(1.442_695_04)).rounded()

@@ -6,8 +6,8 @@ public protocol RowSums {
     init(_ start: (Int) -> V)
     /// Adds the products of the values and a factor of each row.
     mutating func add(_ values: V, times factor: (Int) -> Float)
-    /// Stores the last row first, so that of rows with the same destination the first one stays.
-    func store(_ destination: (Int) -> UnsafeMutablePointer<Float>)
+    /// The last row comes first, so that of rows that are stored to the same place the first one stays.
+    func forEachReversed(_ body: (Int, V) -> Void)
 }
 
 public struct OneRow<V: KernelVector>: RowSums {
@@ -22,7 +22,7 @@ public struct OneRow<V: KernelVector>: RowSums {
         sum = .multiplyAdd(V(factor(0)), values, sum)
     }
     @inlinable @inline(__always)
-    public func store(_ destination: (Int) -> UnsafeMutablePointer<Float>) { sum.store(destination(0)) }
+    public func forEachReversed(_ body: (Int, V) -> Void) { body(0, sum) }
 }
 
 /// The rows of `first`, then those of `second`.
@@ -44,9 +44,9 @@ public struct JoinedRows<First: RowSums, Second: RowSums>: RowSums where First.V
         second.add(values) { factor($0 &+ First.rows) }
     }
     @inlinable @inline(__always)
-    public func store(_ destination: (Int) -> UnsafeMutablePointer<Float>) {
-        second.store { destination($0 &+ First.rows) }
-        first.store(destination)
+    public func forEachReversed(_ body: (Int, V) -> Void) {
+        second.forEachReversed { body($0 &+ First.rows, $1) }
+        first.forEachReversed(body)
     }
 }
 

@@ -23,7 +23,7 @@ public func smallProduct<V: KernelVector>(
             x += aColumn
             values += bStride
         }
-        sums.store { y + $0 &* yRow }
+        sums.forEachReversed { $1.store(y + $0 &* yRow) }
     }
     let sixes = rows &- rows % 6
     var j = 0

@@ -2,7 +2,8 @@ import CIntrinsics
 import KernelsFloat
 
 /// Eight floats in two registers.
-struct EightFloats: KernelVector {
+struct EightFloats: BlockVector {
+    typealias Codes = SixteenBytes
     let v: Floats
 
     @inline(__always) init(_ v: Floats) { self.v = v }
@@ -51,4 +52,37 @@ struct EightFloats: KernelVector {
     @inline(__always) var first: Float { v[0] }
     @inline(__always) var sum: Float { KernelsNEON.sum(v) }
     @inline(__always) var largest: Float { largest_of(v) }
+
+    @inline(__always)
+    static func floats(unsigned codes: Codes) -> (Self, Self) { pair(floats_of_bytes(codes.v)) }
+
+    @inline(__always)
+    static func floats(signed codes: Codes) -> (Self, Self) {
+        pair(floats_of_signed_bytes(unsafeBitCast(codes.v, to: SIMD16<Int8>.self)))
+    }
+
+    @inline(__always)
+    static func floats(unsigned bytes: UInt64) -> Self { floats(unsigned: eight(bytes)).0 }
+
+    @inline(__always)
+    static func floats(signed bytes: UInt64) -> Self { floats(signed: eight(bytes)).0 }
+
+    @inline(__always)
+    private static func eight(_ bytes: UInt64) -> Codes { Codes(unsafeBitCast(SIMD2(bytes, 0), to: Bytes.self)) }
+
+    @inline(__always)
+    private static func pair(_ v: SIMD16<Float>) -> (Self, Self) {
+        let (low, high) = halves(v)
+        return (Self(low), Self(high))
+    }
+
+    @inline(__always)
+    static func half(_ p: UnsafeRawPointer) -> Self {
+        Self(floats_of_halves(SIMD8(repeating: p.loadUnaligned(as: UInt16.self))))
+    }
+
+    @inline(__always) func lane(_ index: Int) -> Self { Self(v[index]) }
+
+    @inline(__always)
+    static func sums(_ a: Self, _ b: Self, _ c: Self, _ d: Self) -> SIMD4<Float> { lane_sums(a.v, b.v, c.v, d.v) }
 }

@@ -3,23 +3,21 @@
 //
 // Sums are in the order of `multiplyFloats`, so that a token gets the same bits alone as in a batch.
 
-import CIntrinsics
 public import KernelFormats
 
 /// Multiplies one token by rows of F16 or BF16 weights.
-@inline(never)
-public func multiplyHalves(_ product: HalfProduct) {
-    if product.isBFloat16 { multiply(product, widenBFloat16) } else { multiply(product, loadHalves) }
+@inlinable @inline(__always)
+public func multiplyHalves<V: BlockVector>(_: V.Type, _ product: HalfProduct) {
+    if product.isBFloat16 {
+        multiply(V.self, BFloatNumbers.self, product)
+    } else {
+        multiply(V.self, HalfNumbers.self, product)
+    }
 }
 
-@inline(__always)
-private func widenBFloat16(_ p: UnsafeRawPointer) -> __m256 {
-    _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(load16Bytes(p)), 16))
-}
-
-@inline(__always)
-private func multiply(_ product: HalfProduct, _ widen: (UnsafeRawPointer) -> __m256) {
-    let bytes = 2 &* product.columns
+@inlinable @inline(__always)
+func multiply<V: BlockVector, Numbers: NumberFormat>(_: V.Type, _: Numbers.Type, _ product: HalfProduct) {
+    let bytes = Numbers.bytes &* product.columns
     var row = 0
     while row < product.rows {
         // Beyond the last row, the last row is read and its result stored again.
@@ -27,23 +25,23 @@ private func multiply(_ product: HalfProduct, _ widen: (UnsafeRawPointer) -> __m
         let i1 = row < last ? row &+ 1 : last, i2 = i1 < last ? i1 &+ 1 : last, i3 = i2 < last ? i2 &+ 1 : last
         let (w0, w1) = (product.w + row &* bytes, product.w + i1 &* bytes)
         let (w2, w3) = (product.w + i2 &* bytes, product.w + i3 &* bytes)
-        var total = _mm_setzero_ps()
+        var total = SIMD4<Float>()
         var first = 0
         while first < product.columns {
             let end = first &+ product.depth < product.columns ? first &+ product.depth : product.columns
-            let zero = _mm256_setzero_ps()
+            let zero = V(0)
             var s0 = zero, s1 = zero, s2 = zero, s3 = zero
             var k = first
             while k < end {
-                let x = load(product.a + k)
-                s0 = _mm256_fmadd_ps(x, widen(w0 + 2 &* k), s0)
-                s1 = _mm256_fmadd_ps(x, widen(w1 + 2 &* k), s1)
-                s2 = _mm256_fmadd_ps(x, widen(w2 + 2 &* k), s2)
-                s3 = _mm256_fmadd_ps(x, widen(w3 + 2 &* k), s3)
-                k &+= 8
+                let (x, offset) = (V.load(product.a + k), Numbers.bytes &* k)
+                s0 = .multiplyAdd(x, Numbers.load(w0 + offset), s0)
+                s1 = .multiplyAdd(x, Numbers.load(w1 + offset), s1)
+                s2 = .multiplyAdd(x, Numbers.load(w2 + offset), s2)
+                s3 = .multiplyAdd(x, Numbers.load(w3 + offset), s3)
+                k &+= V.count
             }
-            let sum = sums(s0, s1, s2, s3)
-            total = first == 0 ? sum : _mm_add_ps(total, sum)
+            let sum = V.sums(s0, s1, s2, s3)
+            total = first == 0 ? sum : total + sum
             first = end
         }
         product.c[row] = total[0]
