@@ -26,7 +26,8 @@ public func roundToken(
     var x = values
     for _ in 0..<(count / 32) {
         let v = (load(x), load(x + 8), load(x + 16), load(x + 24))
-        let magnitude = maximum(_mm256_max_ps(maximumOfMagnitudes(v.0, v.1), maximumOfMagnitudes(v.2, v.3)))
+        let magnitudes = _mm256_max_ps(maximumOfMagnitudes(v.0, v.1), maximumOfMagnitudes(v.2, v.3))
+        let magnitude = EightFloats(magnitudes).largest
         let finite = magnitude < .infinity && !hasNaN(v)
         let usable = finite && magnitude > 0
         let inverse = _mm256_set1_ps(usable ? largestCode / magnitude : 0)
@@ -68,13 +69,6 @@ private func maximumOfMagnitudes(_ a: __m256, _ b: __m256) -> __m256 {
 @inline(__always)
 private func hasNaN(_ v: (__m256, __m256, __m256, __m256)) -> Bool {
     _mm256_movemask_ps(_mm256_or_ps(is_unordered(v.0, v.1), is_unordered(v.2, v.3))) != 0
-}
-
-@inline(__always)
-private func maximum(_ v: __m256) -> Float {
-    var m = _mm_max_ps(_mm256_castps256_ps128(v), upper_lane(v))
-    m = _mm_max_ps(m, _mm_movehl_ps(m, m))
-    return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)))
 }
 
 @inline(__always)

@@ -8,6 +8,9 @@ import CIntrinsics
 public import KernelFormats
 import KernelsFloat
 
+/// The 32 rows.
+private typealias Rows = VectorPair<SixteenFloats>
+
 /// Adds one page to the running state of 32 rows, for value widths that are multiples of 8; bitwise equal to `attendPage`.
 @inline(never)
 public func attendBlock(_ work: BlockAttention) {
@@ -15,21 +18,19 @@ public func attendBlock(_ work: BlockAttention) {
     let values = work.page + pageTokens &* work.keyWidth
     var token = 0
     while token < pageTokens {
-        var sums = Eight()
+        var sums = EightRows<Rows> { _ in Rows(0) }
         add(work.page + token, pageTokens, work.queries, work.keyWidth, &sums)
         let target = scores + token &* rows
-        sums.store(target, target + 16, rows)
+        sums.forEachReversed { $1.store(target + $0 &* rows) }
         token &+= 8
     }
-    let (f0, f1) = (softmax(work, 0), softmax(work, 16))
+    let factors = Rows(SixteenFloats(softmax(work, 0)), SixteenFloats(softmax(work, 16)))
     var column = 0
     while column < work.valueWidth {
-        var sums = Eight()
         let target = work.outputs + column &* rows
-        sums.load(target, target + 16, rows)
-        sums.scale(f0, f1)
+        var sums = EightRows<Rows> { .load(target + $0 &* rows) * factors }
         add(values + column, work.valueWidth, scores, pageTokens, &sums)
-        sums.store(target, target + 16, rows)
+        sums.forEachReversed { $1.store(target + $0 &* rows) }
         column &+= 8
     }
 }
@@ -37,11 +38,11 @@ public func attendBlock(_ work: BlockAttention) {
 /// Adds the products of eight columns of `x`, `stride` floats from row to row, and `w`, `[count][32]`.
 @inline(__always)
 private func add(
-    _ x: UnsafePointer<Float>, _ stride: Int, _ w: UnsafePointer<Float>, _ count: Int, _ sums: inout Eight
+    _ x: UnsafePointer<Float>, _ stride: Int, _ w: UnsafePointer<Float>, _ count: Int, _ sums: inout EightRows<Rows>
 ) {
     var (x, w) = (x, w)
     for _ in 0..<count {
-        sums.add(x, _mm512_loadu_ps(w), _mm512_loadu_ps(w + 16))
+        sums.add(.load(w)) { x[$0] }
         x += stride
         w += BlockAttention.rows
     }

@@ -21,26 +21,31 @@ public func multiplyPackedFloats(_ product: PackedFloatProduct) {
 @inline(__always)
 private func multiply<Format: NumberFormat>(_: Format.Type, _ product: PackedFloatProduct) {
     switch product.tokens {
-    case 1: multiply(Format.self, One.self, product)
-    case 2: multiply(Format.self, Two.self, product)
-    case 3: multiply(Format.self, Three.self, product)
-    case 4: multiply(Format.self, Four.self, product)
-    case 5: multiply(Format.self, Both<Four, One>.self, product)
-    case 6: multiply(Format.self, Both<Four, Two>.self, product)
-    case 7: multiply(Format.self, Both<Four, Three>.self, product)
-    case 8: multiply(Format.self, Eight.self, product)
-    case 9: multiply(Format.self, Both<Eight, One>.self, product)
-    case 10: multiply(Format.self, Both<Eight, Two>.self, product)
-    case 11: multiply(Format.self, Both<Eight, Three>.self, product)
-    default: multiply(Format.self, Both<Eight, Four>.self, product)
+    case 1: multiply(Format.self, OneRow<Panels>.self, product)
+    case 2: multiply(Format.self, TwoRows<Panels>.self, product)
+    case 3: multiply(Format.self, ThreeRows.self, product)
+    case 4: multiply(Format.self, FourRows<Panels>.self, product)
+    case 5: multiply(Format.self, JoinedRows<FourRows<Panels>, OneRow<Panels>>.self, product)
+    case 6: multiply(Format.self, JoinedRows<FourRows<Panels>, TwoRows<Panels>>.self, product)
+    case 7: multiply(Format.self, JoinedRows<FourRows<Panels>, ThreeRows>.self, product)
+    case 8: multiply(Format.self, EightRows<Panels>.self, product)
+    case 9: multiply(Format.self, JoinedRows<EightRows<Panels>, OneRow<Panels>>.self, product)
+    case 10: multiply(Format.self, JoinedRows<EightRows<Panels>, TwoRows<Panels>>.self, product)
+    case 11: multiply(Format.self, JoinedRows<EightRows<Panels>, ThreeRows>.self, product)
+    default: multiply(Format.self, JoinedRows<EightRows<Panels>, FourRows<Panels>>.self, product)
     }
 }
+
+/// 16 rows of each of two groups.
+private typealias Panels = VectorPair<SixteenFloats>
+private typealias ThreeRows = JoinedRows<TwoRows<Panels>, OneRow<Panels>>
 
 /// Bytes from the weights that are multiplied to those that are prefetched to the L2 cache; see `bytesAhead`.
 private let distance = 4096
 
 @inline(never)
-private func multiply<Format: NumberFormat, S: TileSums>(_: Format.Type, _: S.Type, _ product: PackedFloatProduct) {
+private func multiply<Format: NumberFormat, S: RowSums>(_: Format.Type, _: S.Type, _ product: PackedFloatProduct)
+where S.V == Panels {
     var group = 0
     while group < product.groups {
         // Of an odd number of groups, the last is read twice and its results are stored twice.
@@ -49,20 +54,26 @@ private func multiply<Format: NumberFormat, S: TileSums>(_: Format.Type, _: S.Ty
         let w1 = product.weights + second &* product.groupBytes
         let c0 = product.c + PackedFloats.rows &* group
         let c1 = product.c + PackedFloats.rows &* second
-        var sums = S()
-        if product.accumulate { sums.load(c0, c1, product.cStride) }
+        let accumulate = product.accumulate
+        var sums = S {
+            let token = $0 &* product.cStride
+            return accumulate ? Panels(.load(c0 + token), .load(c1 + token)) : Panels(0)
+        }
         var activations = product.tile
         var offset = 0
         for _ in 0..<product.columns {
             // The same of the next tile.
-            prefetch(activations + S.tokens &* FloatTile.sliceColumns)
+            prefetch(activations + S.rows &* FloatTile.sliceColumns)
             prefetch_to_l2(w0 + (offset &+ distance))
             prefetch_to_l2(w1 + (offset &+ distance))
-            sums.add(activations, Format.load(w0 + offset), Format.load(w1 + offset))
-            activations += S.tokens
+            sums.add(Panels(Format.load(w0 + offset), Format.load(w1 + offset))) { activations[$0] }
+            activations += S.rows
             offset &+= 16 &* Format.bytes
         }
-        sums.store(c0, c1, product.cStride)
+        sums.forEachReversed {
+            $1.low.store(c0 + $0 &* product.cStride)
+            $1.high.store(c1 + $0 &* product.cStride)
+        }
         group &+= 2
     }
 }

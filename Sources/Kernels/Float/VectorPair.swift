@@ -1,10 +1,10 @@
 /// Two vectors side by side. A pair of pairs is four vectors.
 public struct VectorPair<V: KernelVector>: KernelVector {
-    @usableFromInline let low: V
-    @usableFromInline let high: V
+    public let low: V
+    public let high: V
 
     @inlinable @inline(__always)
-    init(_ low: V, _ high: V) { (self.low, self.high) = (low, high) }
+    public init(_ low: V, _ high: V) { (self.low, self.high) = (low, high) }
 
     @inlinable @inline(__always)
     public init(_ value: Float) { self.init(V(value), V(value)) }
