@@ -4,6 +4,8 @@
 # all processors.
 #
 #   Tests/House/tiers.sh .build/release     names each such function
+#
+# With -enable-testing the compiler emits the metadata of all types, and the shared functions for them.
 set -euo pipefail
 
 failed=0
