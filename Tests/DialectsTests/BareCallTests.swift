@@ -17,7 +17,7 @@ import Testing
     private static let york = AnswerMessage.Call(name: "weather", arguments: #"{"city": "York"}"#)
     private static let now = AnswerMessage.Call(name: "weather_now", arguments: "{}")
 
-    @Test(arguments: [
+    private static let callsAlone: [(String, [AnswerMessage.Call])] = [
         (call, [york]), (" \n" + call + "\n\n", [york]), ("```json\n\(call)\n```", [york]),
         ("```\n\(call)\n```\n", [york]), ("```json\n\(call)", [york]), ("```json\n\(call)\n``", [york]),
         ("[\(call)]", [york]), ("<tools>\n\(call)\n</tools>", [york]), ("<tools>\(call)</too", [york]),
@@ -34,7 +34,9 @@ import Testing
             #"{"id": "call_12345", "type": "function", "function": {"name": "weather", "arguments": {"city": "York"}}}"#,
             [.init(name: "weather", id: "call_12345", arguments: #"{"city": "York"}"#)]
         ),
-    ])
+    ]
+
+    @Test(arguments: callsAlone)
     func `an answer that is nothing but calls is calls`(text: String, calls: [AnswerMessage.Call]) throws {
         for source in [SampleTemplate.object, SampleTemplate.tagged, SampleTemplate.header] {
             let message = read(text, try parser(source))
@@ -45,7 +47,7 @@ import Testing
         #expect((thought.reasoning, thought.calls, thought.content) == ("Hm.", calls, ""))
     }
 
-    @Test(arguments: [
+    private static let noCallsAlone: [String] = [
         call + " That is all.", "So: " + call, "```json\n\(call)\n```\nRun it.", "[\(call)", String(call.dropLast()),
         #"{"name": "climate", "arguments": {}}"#, #"{"name": "weather"}"#, #"{"name": "weather", "arguments": null}"#,
         #"{"name": "weather", "arguments": [1]}"#, #"{"name": "weather", "arguments": {}, "version": 2}"#,
@@ -53,7 +55,9 @@ import Testing
         "```python\nprint(1)\n```", "{'name': 'weather', 'arguments': {}}", "[\(call)]]", "\(call)]",
         #"{"name": "weather", "arguments": "--all"}"#,
         "```json\n\(call)\n```\n```json\n\(call)\n```", #"{"name": "weather", "name": "weather", "arguments": {}}"#,
-    ])
+    ]
+
+    @Test(arguments: noCallsAlone)
     func `an answer with anything else is content`(text: String) throws {
         let message = read(text, try parser())
         #expect(message.content == text)

@@ -72,7 +72,9 @@ import Testing
         try check(Given(thoughts: "Hm.", calls: [("weather_now", "{}")]), source)
     }
 
-    @Test(arguments: SampleTemplate.all.filter { $0.name != "bareObject" })
+    private static let severalCalls = SampleTemplate.all.filter { $0.name != "bareObject" }
+
+    @Test(arguments: severalCalls)
     func `content and several calls read back as they were written`(name: String, source: String) throws {
         let arguments = Self.arguments(of: name)
         try check(

@@ -162,7 +162,7 @@ import Testing
         Case(name: "sum over the limit", text: request(chunked, "5\r\nhello\r\n7fffff\r\n"), status: 413),
         Case(name: "control in extension", text: request(chunked, "5;a=\u{1}\r\nhello\r\n0\r\n\r\n")),
         Case(name: "bare CR in extension", text: request(chunked, "5;a\rb\r\nhello\r\n0\r\n\r\n")),
-        Case(name: "long extension", text: request(chunked, "5;\(String(repeating: "a", count: 600))")),
+        Case(name: "long extension", text: request(chunked, "5;" + String(repeating: "a", count: 600))),
         Case(name: "folded trailer", text: request(chunked, "0\r\nX: a\r\n b\r\n\r\n")),
         Case(name: "bad trailer", text: request(chunked, "0\r\nX y: a\r\n\r\n")),
         Case(name: "garbage for a trailer", text: request(chunked, "0\r\nGET / HTTP/1.1\r\n\r\n")),

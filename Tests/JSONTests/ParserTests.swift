@@ -87,12 +87,14 @@ private func refusal(_ text: String, _ limits: JSON.Limits = strict) -> JSON.Syn
         #expect(refusal("{\"a\":1,\"b\":2,\"c\":3}", limits)?.cause == .tooManyValues)
     }
 
-    /// Two readers could take one value each.
-    @Test(arguments: [
+    private static let namesGivenTwice: [String] = [
         #"{"a": 1, "a": 2}"#, #"{"stop": "a", "st\u006fp": "b"}"#, #"[{"é": 1, "\u00e9": 2}]"#,
         #"{"\ud83d\ude00": 1, "😀": 2}"#, #"{"a/b": 1, "a\/b": 2}"#,
         "{\((0..<40).map { "\"a\($0)\":0" }.joined(separator: ",")),\"a7\":1}",
-    ])
+    ]
+
+    /// Two readers could take one value each.
+    @Test(arguments: namesGivenTwice)
     func `a name that an object has twice is refused, or the last one counts`(_ text: String) throws {
         #expect(refusal(text)?.message.contains("duplicate key") == true)
         let read = try JSON(parsing: text, JSON.Limits(depth: 8))

@@ -93,7 +93,11 @@ import Testing
         #expect(tokenizer.pieces("a b") == ["a", " b"])
     }
 
-    @Test(arguments: PreTokenizerFamily.names.filter { PreTokenizerFamily.named($0)?.isCharacterLevel == false })
+    private static let byteLevel = PreTokenizerFamily.names.filter {
+        PreTokenizerFamily.named($0)?.isCharacterLevel == false
+    }
+
+    @Test(arguments: byteLevel)
     func `decoding gives back any text`(pre: String) throws {
         let tokenizer = try TextTokenizer(.byteLevel(["h e", "l l", "Ġ Ġ", "he ll", "Ã ©", "Ċ Ċ"], pre: pre))
         var random = SeededGenerator(seed: 11)

@@ -67,7 +67,7 @@ import Testing
         ("encoding_format", #""input": "a", "encoding_format": "hex""#),
         ("dimensions", #""input": "a", "dimensions": 0"#), ("input[0][1]", #""input": [[1, "a"], []]"#),
         ("truncate_prompt_tokens", #""input": "a", "truncate_prompt_tokens": 0"#),
-        ("input", "\"input\": [\(Array(repeating: "[1]", count: 2049).joined(separator: ","))]"),
+        ("input", #""input": "# + Array(repeating: [1], count: 2049).description),
     ])
     func `refused of embeddings, naming the field`(_ field: String, _ fields: String) {
         let error = #expect(throws: APIError.self) { try embedding(fields) }

@@ -53,7 +53,8 @@ import Testing
     @Test(arguments: [
         #""tools": []"#, #""functions": []"#, #""tool_choice": "auto""#, #""tool_choice": "none""#,
         #""response_format": {"type": "text"}"#, #""logprobs": false"#, #""top_logprobs": 0"#,
-        #""modalities": ["text"]"#, #""stop": []"#, #""stop": "x""#, "\"stop\": \(Array(repeating: "a", count: 64))",
+        #""modalities": ["text"]"#, #""stop": []"#, #""stop": "x""#,
+        #""stop": "# + Array(repeating: "a", count: 64).description,
         #""max_tokens": 0"#, #""max_tokens": -1"#, #""max_completion_tokens": -1"#, #""n_predict": 0"#,
         #""seed": 9223372036854775807"#, #""seed": -9223372036854775808"#, #""max_tokens": 5.0"#, #""top_k": -1"#,
         #""logprobs": true"#, #""logprobs": true, "top_logprobs": 20"#, #""n": 16"#, #""verbosity": "medium""#,
@@ -74,7 +75,7 @@ import Testing
         ("temperature", "2.1"), ("temperature", "-0.1"), ("top_p", "1.01"), ("presence_penalty", "-2.1"),
         ("frequency_penalty", "2.1"), ("min_p", "2"), ("typical_p", "-1"), ("repeat_penalty", "0"),
         ("repetition_penalty", "-1"), ("top_k", "-2"), ("max_tokens", "-2"), ("max_completion_tokens", "-2"),
-        ("n", "0"), ("n", "17"), ("stop", "\(Array(repeating: "a", count: 65))"), ("stop", #""""#),
+        ("n", "0"), ("n", "17"), ("stop", Array(repeating: "a", count: 65).description), ("stop", #""""#),
         ("stop", #"["a",""]"#),
         ("logit_bias", #"{"": 1}"#), ("logit_bias", #"{"-1": 1}"#), ("logit_bias", #"{"4294967296": 1}"#),
         ("stream_options", "{}"), ("parallel_tool_calls", "1"), ("response_format", #"{"type":"xml"}"#),
