@@ -351,9 +351,11 @@ import Testing
                 sums)
         }
 
+        private static let eights = widths.filter { $0.1 % 8 == 0 }
+
         @Test(
             .enabled(if: cpu_has_avx2_fma_f16c() != 0, "this processor has no AVX2"),
-            arguments: widths.filter { $0.1 % 8 == 0 } + [(10, 24), (1, 8), (33, 104)],
+            arguments: eights + [(10, 24), (1, 8), (33, 104)],
             [QuantizedPage.Codes.bytes, .nibbles])
         func `AVX2 widens codes to the same floats`(_ widths: (key: Int, value: Int), codes: QuantizedPage.Codes) {
             let (keyWidth, valueWidth) = widths
@@ -388,7 +390,7 @@ import Testing
 
         @Test(
             .enabled(if: cpu_has_avx2_fma_f16c() != 0, "this processor has no AVX2"),
-            arguments: widths.filter { $0.1 % 8 == 0 })
+            arguments: eights)
         func `AVX2's attention over bytes is the softmax of what they stand for`(keyWidth: Int, valueWidth: Int) {
             checkAgainstSoftmax((keyWidth, valueWidth), Self.avx2)
         }

@@ -100,9 +100,10 @@ import Testing
     }
 
     #if arch(x86_64)
+        private static let blocks = TensorType.quantizable.filter { $0.blockValues > 1 }
+
         @Test(
-            .enabled(if: cpu_has_avx2_fma_f16c() != 0, "this processor has no AVX2"),
-            arguments: TensorType.quantizable.filter { $0.blockValues > 1 }, [false, true])
+            .enabled(if: cpu_has_avx2_fma_f16c() != 0, "this processor has no AVX2"), arguments: blocks, [false, true])
         func `AVX2 gives the same bits`(type: TensorType, isWeighted: Bool) {
             var generator = SeededGenerator(seed: 4)
             // Groups of positive, equal, large, single and tiny values and of zeros too.

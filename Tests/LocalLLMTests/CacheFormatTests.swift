@@ -28,7 +28,9 @@ import Testing
 
     private static let formats = [KVCacheFormat.q8_0, .q4]
 
-    @Test(arguments: KernelTier.available.flatMap { tier in formats.map { (tier, $0) } }, [75, 31, 1])
+    private static let caches = KernelTier.available.flatMap { tier in formats.map { (tier, $0) } }
+
+    @Test(arguments: caches, [75, 31, 1])
     func `logits are close to the network's, and not those with halves`(
         _ cache: (tier: KernelTier, format: KVCacheFormat), chunk: Int
     ) async throws {

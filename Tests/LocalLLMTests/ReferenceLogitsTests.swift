@@ -22,7 +22,9 @@ struct ReferenceLogitsTests {
 
     private static let quants: Quants? = try? index("quants/index.json")
 
-    @Test(arguments: (quants?.cases.keys).map { $0.sorted() } ?? [], [16, 1])
+    private static let quantFormats = quants?.cases.keys.sorted() ?? []
+
+    @Test(arguments: quantFormats, [16, 1])
     func `quantized weights give the logits of their dequantized values`(format: String, chunk: Int) async throws {
         let index: Quants = try Self.index("quants/index.json")
         let test = try #require(index.cases[format])

@@ -265,7 +265,7 @@ import Testing
         (#""tools": [{"name": "a", "defer_loading": true, "input_schema": {}}]"#, "", "tools:"),
         (#""n": 2"#, "", "n:"), (#""temperature": 1.5"#, "", "temperature:"), (#""min_p": 2"#, "", "min_p:"),
         (#""bad_words": ["a"]"#, "", "bad_words:"), (#""stop_sequences": [""]"#, "", "stop_sequences:"),
-        (#""stop_sequences": \#((0...64).map { "\($0)" })"#, "", "stop_sequences:"),
+        (#""stop_sequences": "# + (0...64).map(\.description).description, "", "stop_sequences:"),
         (
             #""output_config": {"format": {"type": "json_schema", "schema": {"type": "object"}}}"#,
             #", {"role": "assistant", "content": "{"}"#, "output_config.format.schema:"

@@ -34,7 +34,7 @@ import Wire
         "https://example.org/.hidden.gguf", "https://example.org/-rf.gguf", "https://example.org/a%2Fb.gguf",
         "https://example.org/..%2F..%2Fm.gguf", "https://example.org/a%00.gguf", "https://example.org/a%0A.gguf",
         "https://example.org/a%1B%5B2J.gguf", "https://example.org/%E2%80%AEm.gguf", "https://example.org/a%5Cb.gguf",
-        "https://example.org/\(String(repeating: "a", count: 300)).gguf",
+        "https://example.org/" + String(repeating: "a", count: 300) + ".gguf",
     ])
     func `what is no file of a model, or would leave its folder, is refused`(_ text: String) {
         #expect(throws: UsageError.self) { try PullSource(text) }

@@ -138,22 +138,25 @@ import Testing
         #expect(lines.count + dropped == total + 1)
     }
 
-    /// In a process of its own, which the signal of a closed pipe would end.
-    @Test func `a log whose reader is gone ends nothing`() async {
-        await #expect(processExitsWith: .success) {
-            signal(SIGPIPE, SIG_IGN)
-            let pipe = Pipe()
-            try pipe.fileHandleForReading.close()
-            let descriptor = pipe.fileHandleForWriting.fileDescriptor
-            guard !writeAll([1, 2, 3], to: descriptor) else { exit(1) }
-            let writer = LogWriter(descriptor)
-            for _ in 0..<100 {
-                guard writer.write(Array(repeating: 0x61, count: 1000)) else { exit(2) }
-                writer.flush()
+    // Older versions of swift-testing run no test in a process of its own.
+    #if compiler(>=6.2)
+        /// In a process of its own, which the signal of a closed pipe would end.
+        @Test func `a log whose reader is gone ends nothing`() async {
+            await #expect(processExitsWith: .success) {
+                signal(SIGPIPE, SIG_IGN)
+                let pipe = Pipe()
+                try pipe.fileHandleForReading.close()
+                let descriptor = pipe.fileHandleForWriting.fileDescriptor
+                guard !writeAll([1, 2, 3], to: descriptor) else { exit(1) }
+                let writer = LogWriter(descriptor)
+                for _ in 0..<100 {
+                    guard writer.write(Array(repeating: 0x61, count: 1000)) else { exit(2) }
+                    writer.flush()
+                }
+                exit(0)
             }
-            exit(0)
         }
-    }
+    #endif
 
     @Test func `a reader that is stuck does not keep the server from stopping`() async throws {
         let pipe = Pipe()

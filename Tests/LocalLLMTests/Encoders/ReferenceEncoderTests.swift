@@ -25,7 +25,9 @@ struct ReferenceEncoderTests {
         #expect(normalizedMeanSquaredError(alone, reference.results) < 1e-6)
     }
 
-    @Test(arguments: ReferenceModel.all.filter { $0.encoderTokens != nil }, [26, 5, 1])
+    private static let encoderDecoders = ReferenceModel.all.filter { $0.encoderTokens != nil }
+
+    @Test(arguments: encoderDecoders, [26, 5, 1])
     func `an encoder-decoder gives the reference's logits`(reference: ReferenceModel, chunk: Int) async throws {
         let model = try await LocalModel.load(from: try reference.write(in: directory))
         let input = try #require(reference.encoderTokens)

@@ -46,15 +46,18 @@ import Testing
         #expect(try await answer(other) > 0)
     }
 
-    @Test func `a signal for other addresses ends the process as before`() async throws {
-        await #expect(processExitsWith: .signal(SIGBUS)) {
-            let directory = try TemporaryDirectory()
-            let path = try directory.write(Array(repeating: 7, count: 100_000), as: "f")
-            _ = try MappedFile(path: path)
-            let descriptor = open(path, O_RDONLY)
-            let base = mmap(nil, 100_000, PROT_READ, MAP_SHARED, descriptor, 0)
-            truncate(path, 0)
-            exit(base?.load(fromByteOffset: 50_000, as: Int32.self) ?? 0)
+    // Older versions of swift-testing run no test in a process of its own.
+    #if compiler(>=6.2)
+        @Test func `a signal for other addresses ends the process as before`() async throws {
+            await #expect(processExitsWith: .signal(SIGBUS)) {
+                let directory = try TemporaryDirectory()
+                let path = try directory.write(Array(repeating: 7, count: 100_000), as: "f")
+                _ = try MappedFile(path: path)
+                let descriptor = open(path, O_RDONLY)
+                let base = mmap(nil, 100_000, PROT_READ, MAP_SHARED, descriptor, 0)
+                truncate(path, 0)
+                exit(base?.load(fromByteOffset: 50_000, as: Int32.self) ?? 0)
+            }
         }
-    }
+    #endif
 }

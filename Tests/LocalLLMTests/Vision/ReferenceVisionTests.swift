@@ -10,7 +10,9 @@ struct ReferenceVisionTests {
 
     init() throws { directory = try TemporaryDirectory() }
 
-    @Test(arguments: ReferenceModel.all.filter { $0.imageSize != nil })
+    private static let visionModels = ReferenceModel.all.filter { $0.imageSize != nil }
+
+    @Test(arguments: visionModels)
     func `an image's vectors are the reference's`(reference: ReferenceModel) throws {
         let size = try #require(reference.imageSize)
         let encoder = try VisionBuilder(GGUFFile(path: reference.write(in: directory).path)).encoder()

@@ -60,8 +60,8 @@ import Testing
     }
 
     @Test(arguments: [
-        #"{"error":{"message":"no \#(upstreamKey)","code":"x"}}"#,
-        #"{"type":"error","message":"no \#(upstreamKey)","code":"x"}"#,
+        #"{"error":{"message":"no "# + upstreamKey + #"","code":"x"}}"#,
+        #"{"type":"error","message":"no "# + upstreamKey + #"","code":"x"}"#,
     ])
     func `an error that is an event is the last, and before any other no event`(_ error: String) async throws {
         let request = chatRequest(chatBody(#""stream":true"#, model: "g"))

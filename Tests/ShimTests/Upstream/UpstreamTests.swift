@@ -117,7 +117,7 @@ import Testing
         "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<html>", "HTTP/1.1 200 OK\r\n\r\n{\"a\":1}",
         "HTTP/1.1 200 OK\r\n\r\n[]", "HTTP/1.1 500 Oh\r\n\r\n{\"error\":{\"message\":\"secret path\"}}",
         "HTTP/1.1 503 Busy\r\n\r\n", "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\n\r\n",
-        "HTTP/1.1 401 No\r\n\r\n{\"error\":{\"message\":\"Incorrect API key provided: \(upstreamKey)\"}}",
+        "HTTP/1.1 401 No\r\n\r\n{\"error\":{\"message\":\"Incorrect API key provided: " + upstreamKey + "\"}}",
         "HTTP/1.1 403 No\r\n\r\n", "HTTP/1.1 404 No\r\n\r\n<html>", "HTTP/1.1 204 Empty\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"cho",
     ])
