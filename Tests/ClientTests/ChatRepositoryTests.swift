@@ -243,7 +243,7 @@ import Testing
     }
 
     @Test func `many open a new history at once and write to it, and nothing is lost`() async throws {
-        try await withThrowingTaskGroup { group in
+        try await withThrowingTaskGroup(of: Void.self) { group in
             for writer in 1...8 {
                 group.addTask {
                     let repository = try await ChatRepository.open(path)

@@ -23,7 +23,8 @@ struct FieldTablesTests {
         let opening = try #require(content.range(of: start))
         let closing = try #require(content.range(of: end, range: opening.upperBound..<content.endIndex))
         if ProcessInfo.processInfo.environment["UPDATE_DOCS"] != nil {
-            try Data((content[..<opening.upperBound] + text + content[closing.lowerBound...]).utf8).write(to: url)
+            let written = content.replacingCharacters(in: opening.upperBound..<closing.lowerBound, with: text)
+            try Data(written.utf8).write(to: url)
         } else {
             #expect(
                 content[opening.upperBound..<closing.lowerBound] == text, "\(file): make it anew with UPDATE_DOCS=1")

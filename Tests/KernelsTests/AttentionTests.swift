@@ -95,15 +95,12 @@ import Testing
         #expect(page.prefix(64).allSatisfy { $0 == 0xa5 } && page.suffix(64).allSatisfy { $0 == 0xa5 })
         let floats = widened(page, layout)
         for token in 0..<32 {
+            let keys = tokens.keys[token * keyWidth..<(token + 1) * keyWidth]
+            let values = tokens.values[token * valueWidth..<(token + 1) * valueWidth]
+            let wideKeys = (0..<keyWidth).map { floats[$0 * 32 + token] }
+            let wideValues = (0..<valueWidth).map { floats[32 * keyWidth + token * valueWidth + $0] }
             let sides = [
-                (
-                    key(token, page, layout), tokens.keys[token * keyWidth..<(token + 1) * keyWidth],
-                    (0..<keyWidth).map { floats[$0 * 32 + token] }
-                ),
-                (
-                    value(token, page, layout), tokens.values[token * valueWidth..<(token + 1) * valueWidth],
-                    (0..<valueWidth).map { floats[32 * keyWidth + token * valueWidth + $0] }
-                ),
+                (key(token, page, layout), keys, wideKeys), (value(token, page, layout), values, wideValues),
             ]
             for (held, exact, wide) in sides {
                 for ((held, x), wide) in zip(zip(held, exact), wide) {
@@ -195,14 +192,15 @@ import Testing
     func `a rotated vector has the same products, spreads single values, and is turned back`(count: Int) {
         var generator = SeededGenerator(seed: 30)
         let vectors = (0..<2).map { _ in (0..<count).map { _ in Float.random(in: -1...1, using: &generator) } }
+        func turn(_ vector: inout [Float]) { hadamard(&vector, count: count) }
         var rotated = vectors
-        for index in 0..<2 { hadamard(&rotated[index], count: count) }
+        for index in 0..<2 { turn(&rotated[index]) }
         func product(_ pair: [[Float]]) -> Double {
             zip(pair[0], pair[1]).reduce(0) { $0 + Double($1.0) * Double($1.1) }
         }
         #expect(abs(product(rotated) - product(vectors)) < 1e-5 * Double(count))
         for index in 0..<2 {
-            hadamard(&rotated[index], count: count)
+            turn(&rotated[index])
             for (x, y) in zip(rotated[index], vectors[index]) { #expect(abs(x - y) < 1e-5) }
         }
         // The first block is the largest power of two.

@@ -45,12 +45,13 @@ import Testing
             let factor = alpha == 0 ? 1 : alpha / Float(rank)
             deltas[tensor.name] = (0..<matrices * rows * columns).map { index in
                 let (matrix, row, column) = (index / (rows * columns), index / columns % rows, index % columns)
-                return (0..<rank).reduce(0) { sum, k in
-                    sum + factor
-                        * (isTable
-                            ? a[row * rank + k] * b[column * rank + k]
-                            : a[(matrix * rank + k) * columns + column] * b[(matrix * rows + row) * rank + k])
+                var sum: Float = 0
+                for k in 0..<rank {
+                    let x = isTable ? a[row * rank + k] : a[(matrix * rank + k) * columns + column]
+                    let y = isTable ? b[column * rank + k] : b[(matrix * rows + row) * rank + k]
+                    sum += factor * (x * y)
                 }
+                return sum
             }
         }
         change(&builder)

@@ -131,7 +131,8 @@ import Testing
             let down = layer.values("attn_output_a.weight")
             let inputs = heads / groups * headWidth
             let lowOutput = (0..<groups * outputRank).map { row in
-                (0..<inputs).reduce(0) { $0 + down[row * inputs + $1] * attended[row / outputRank * inputs + $1] }
+                let group = attended[(row / outputRank * inputs)...].prefix(inputs)
+                return zip(down[(row * inputs)...], group).reduce(0.0) { $0 + $1.0 * $1.1 }
             }
             return layer.linear("attn_output_b", lowOutput)
         }

@@ -55,7 +55,12 @@ import Testing
 
     @Test func `a request gives the same text alone and in a crowd`() async throws {
         let model = try await load()
-        let prompts = (0..<24).map { number in (0...number * 3).map { Int32(($0 * 31 + number * 7) % 256 + 3) } }
+        let prompts = (0..<24).map { number in
+            (0...number * 3).map { index in
+                let token = (index * 31 + number * 7) % 256 + 3
+                return Int32(token)
+            }
+        }
         var alone: [Answer] = []
         for prompt in prompts { alone.append(try await collect(model.generate(tokens: prompt, options: endless(20)))) }
         let together = try await withThrowingTaskGroup(of: (Int, Answer).self) { group in

@@ -143,8 +143,13 @@ struct NaiveNetwork {
     func norm(_ x: [Double], _ name: String) -> [Double] {
         let (weight, bias) = (weights[name + ".weight"], weights[name + ".bias"])
         let mean = bias == nil ? 0 : x.reduce(0, +) / Double(x.count)
-        let scale = 1 / (x.reduce(0) { $0 + ($1 - mean) * ($1 - mean) } / Double(x.count) + 1e-5).squareRoot()
-        return x.indices.map { (x[$0] - mean) * scale * (weight?[$0] ?? 1) + (bias?[$0] ?? 0) }
+        var squares = 0.0
+        for value in x { squares += (value - mean) * (value - mean) }
+        let scale = 1 / (squares / Double(x.count) + 1e-5).squareRoot()
+        return x.indices.map { index in
+            let normal = (x[index] - mean) * scale
+            return normal * (weight?[index] ?? 1) + (bias?[index] ?? 0)
+        }
     }
 
     func add(_ a: [Double], _ b: [Double]) -> [Double] { zip(a, b).map { $0 + $1 } }

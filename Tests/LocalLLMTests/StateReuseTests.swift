@@ -62,7 +62,10 @@ import Testing
     }
 
     private static func tokens(_ count: Int, seed: Int = 1) -> [Int32] {
-        (0..<count).map { Int32(($0 * 37 + $0 / 7 * seed) % 61) }
+        (0..<count).map { index in
+            let token = (index * 37 + index / 7 * seed) % 61
+            return Int32(token)
+        }
     }
 
     @Test(arguments: ToyLayers.all)

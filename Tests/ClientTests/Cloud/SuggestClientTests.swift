@@ -79,7 +79,7 @@ struct SuggestClientTests {
                     #expect(token.expiresAt == 4_000_000_000_000)
                     return token
                 })
-            try await withThrowingTaskGroup { group in
+            try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<4 { group.addTask { _ = try await client.suggestions(for: "Once") } }
                 try await group.waitForAll()
             }

@@ -128,7 +128,7 @@ struct SessionTests {
         try await withServer(backend.handle) { url in
             let service = ChatService(APIClient(url))
             for round in 1...2 {
-                try await withThrowingTaskGroup { group in
+                try await withThrowingTaskGroup(of: Void.self) { group in
                     for number in 0..<8 {
                         group.addTask { _ = try await service.respond(to: [.user("\(number)")]) }
                     }
@@ -145,7 +145,7 @@ struct SessionTests {
         let backend = FakeBackend()
         try await withServer(backend.handle) { url in
             let service = ChatService(APIClient(url))
-            try await withThrowingTaskGroup { group in
+            try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<8 { group.addTask { _ = try await service.respond(to: [.user("Hi")]) } }
                 try await group.waitForAll()
             }

@@ -40,8 +40,9 @@ import Testing
         func added(to values: [Float], _ factor: Float) -> [Float] {
             values.indices.map { index in
                 let (row, column) = (index / columns, index % columns)
-                return values[index] + factor
-                    * (0..<rank).reduce(0) { $0 + b[row * rank + $1] * a[$1 * columns + column] }
+                var sum: Float = 0
+                for k in 0..<rank { sum += b[row * rank + k] * a[k * columns + column] }
+                return values[index] + factor * sum
             }
         }
     }

@@ -120,7 +120,7 @@ import Testing
             for index in tensors.indices {
                 let values = tensors[index].data
                 // The upper half of a float's bits is a bfloat16.
-                let halves = stride(from: 0, to: values.count, by: 4).flatMap { [values[$0 + 2], values[$0 + 3]] }
+                let halves = stride(from: 0, to: values.count, by: 4).flatMap { values[$0 + 2...$0 + 3] }
                 (tensors[index].type, tensors[index].data) = ("BF16", halves)
             }
         }

@@ -11,7 +11,10 @@ import Testing
 
     /// Of 1 to 60 tokens.
     private let inputs: [[Int32]] = [1, 2, 60, 7, 31, 8, 33].map { count in
-        (0..<count).map { Int32(($0 * 37 + 11 * count) % 56) }
+        (0..<count).map { index in
+            let token = (index * 37 + 11 * count) % 56
+            return Int32(token)
+        }
     }
 
     private static let families: [(String, TinyEncoder)] = {

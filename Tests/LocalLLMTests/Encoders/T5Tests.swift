@@ -73,7 +73,7 @@ private struct NaiveT5 {
     }
 
     private let input: [Int32] = (0..<37).map { Int32(($0 * 29 + 5) % 56) }
-    private let tokens: [Int32] = [3] + (0..<40).map { Int32(($0 * 31 + 7) % 56) }
+    private let tokens: [Int32] = (0..<41).map { Int32(($0 * 31 + 3) % 56) }
 
     @Test(arguments: [TinyEncoder.Gating.none, .separate])
     func `an encoder-decoder gives a plain one's logits, whatever the step's size`(gating: TinyEncoder.Gating)
