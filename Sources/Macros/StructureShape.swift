@@ -79,6 +79,13 @@ struct StructureShape: GenerableShape {
             """
     }
 
+    // Swift 6.0 has no default isolation that types would have to opt out of, and refuses the modifier.
+    #if compiler(>=6.1)
+        private static let isolation = "nonisolated "
+    #else
+        private static let isolation = ""
+    #endif
+
     /// All properties optional, and an ID for lists in user interfaces unless the structure has a property `id`.
     private var partial: DeclSyntax {
         let hasID = properties.contains { $0.name == "id" }
@@ -89,7 +96,7 @@ struct StructureShape: GenerableShape {
         let assignments = properties.map(\.assignment)
         let id = "self.id = content.id ?? LocalLLM.GenerationID()"
         return """
-            \(raw: access)nonisolated struct PartiallyGenerated: Identifiable, LocalLLM.ConvertibleFromGeneratedContent {
+            \(raw: access)\(raw: Self.isolation)struct PartiallyGenerated: Identifiable, LocalLLM.ConvertibleFromGeneratedContent {
                 \(raw: ((hasID ? [] : ["\(access)var id: LocalLLM.GenerationID"]) + declarations).joined(separator: "\n"))
                 \(raw: access)nonisolated init(_ content: LocalLLM.GeneratedContent) throws {
                     \(raw: ((hasID ? [] : [id]) + assignments).joined(separator: "\n"))
