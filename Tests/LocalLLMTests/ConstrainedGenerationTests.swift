@@ -299,9 +299,10 @@ import Tokenizer
             .grammar("root ::= (\"ab\" | \"ba\" root)"), .jsonSchema(Self.readings, .init(whitespace: .free)),
         ]
         let all = try (0..<20).map { number in
-            SamplingOptions(
+            let constraint = GenerationConstraint(try model.constraint(sources[number % sources.count]))
+            return SamplingOptions(
                 temperature: number % 2 == 0 ? 0 : 1, seed: UInt64(number), maximumTokens: 150,
-                constraint: GenerationConstraint(try model.constraint(sources[number % sources.count])))
+                constraint: constraint)
         }
         var alone: [Answer] = []
         for options in all { alone.append(try await collect(model.generate(tokens: prompt, options: options))) }

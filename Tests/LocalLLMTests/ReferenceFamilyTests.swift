@@ -230,7 +230,10 @@ struct ReferenceFamilyTests {
             }
             return (tokens, cached)
         }
-        let prompt = (0..<640).map { reference.tokens[($0 * $0 / 11 + $0) % reference.tokens.count] }
+        let prompt = (0..<640).map { index in
+            let place = index * index / 11 + index
+            return reference.tokens[place % reference.tokens.count]
+        }
         let first = try await answer(model, prompt)
         let turn = Array(prompt.dropLast(5)) + first.tokens + reference.tokens.prefix(9)
         let second = try await answer(model, turn)

@@ -93,8 +93,11 @@ struct ImageFileTests {
         func word(_ value: Int) -> [UInt8] {
             [UInt8(truncatingIfNeeded: value), UInt8(truncatingIfNeeded: value >> 8)]
         }
-        return Array("GIF89a".utf8) + word(width) + word(height) + [0x80, 0, 0, 0, 0, 0, 255, 255, 255] + [0x2C]
-            + word(0) + word(0) + word(width) + word(height) + [0, 2] + blocks
+        let parts: [[UInt8]] = [
+            Array("GIF89a".utf8), word(width), word(height), [0x80, 0, 0, 0, 0, 0, 255, 255, 255], [0x2C],
+            word(0), word(0), word(width), word(height), [0, 2], blocks,
+        ]
+        return parts.flatMap { $0 }
     }
 
     @Test func `a GIF file is read up to the last pixel of its first frame`() throws {
@@ -154,7 +157,8 @@ struct ImageFileTests {
         let claimed: [UInt8] = [0x7F, 0xFF, 0xFF, 0xFF] + Array("IDAT".utf8)
         #expect(try RGBImage(file: header + claimed + Self.rowsAndMore).bytes == [1, 2, 3, 4, 5, 6])
         let error = ImageFileError("The PNG image is damaged: it ends before its last row.")
-        #expect(throws: error) { try RGBImage(file: header + claimed + Self.rowsAndMore[..<14]) }
+        let cut = header + claimed + Array(Self.rowsAndMore[..<14])
+        #expect(throws: error) { try RGBImage(file: cut) }
     }
 
     @Test func `chunks of a PNG file that say nothing about pixels are not read`() throws {
@@ -178,13 +182,13 @@ struct ImageFileTests {
         let last = try #require(file.indices.dropLast().last { file[$0] == 0xFF && file[$0 + 1] == 0xDA })
         let end = try #require(file.indices.dropLast().last { file[$0] == 0xFF && file[$0 + 1] == 0xD9 })
         let more = (count..<26).flatMap { _ in file[last..<end] }
-        let crowded = file[..<end] + more + file[end...]
-        #expect(JPEGScans.count(in: Array(crowded)) == 26)
+        let crowded = Array(file[..<end]) + more + Array(file[end...])
+        #expect(JPEGScans.count(in: crowded) == 26)
         _ = try RGBImage(file: file, limits: .init(pixels: 13 * 9))
-        _ = try RGBImage(file: Array(crowded))
+        _ = try RGBImage(file: crowded)
         #expect(
             throws: ImageFileError("The JPEG image has 26 scans; an image of 13 x 9 pixels may have at most 25.")
-        ) { try RGBImage(file: Array(crowded), limits: .init(pixels: 13 * 9)) }
+        ) { try RGBImage(file: crowded, limits: .init(pixels: 13 * 9)) }
         for length in file.indices { #expect(JPEGScans.count(in: Array(file[..<length])) <= count) }
     }
 
@@ -210,7 +214,10 @@ struct ImageFileTests {
         case "JPEG":
             let components: [UInt8] = [1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0]
             let scan: [UInt8] = [0xFF, 0xDA, 0, 12, 3, 1, 0, 2, 0, 3, 0, 0, 63, 0]
-            return [0xFF, 0xD8, 0xFF, 0xC0, 0, 17, 8] + bytes(height, 2) + bytes(width, 2) + [3] + components + scan
+            let parts = [
+                [0xFF, 0xD8, 0xFF, 0xC0, 0, 17, 8], bytes(height, 2), bytes(width, 2), [3], components, scan,
+            ]
+            return parts.flatMap { $0 }
         case "GIF":
             return Self.gif(width: width, height: height, blocks: [])
         default:
@@ -280,9 +287,11 @@ struct ImageFileTests {
                 let bytes = (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
                 return isLittleEndian ? bytes : bytes.reversed()
             }
-            let directory =
-                number(1, 2) + number(0x0112, 2) + number(3, 2) + number(1, 4) + number(orientation, 2) + [0, 0]
-            let exif = Array((isLittleEndian ? "II" : "MM").utf8) + number(42, 2) + number(8, 4) + directory
+            let directory = [
+                number(1, 2), number(0x0112, 2), number(3, 2), number(1, 4), number(orientation, 2), [0, 0],
+            ]
+            let start = [Array((isLittleEndian ? "II" : "MM").utf8), number(42, 2), number(8, 4)]
+            let exif = (start + directory).flatMap { $0 }
             #expect(Exif.orientation(exif[...]) == orientation)
             for length in exif.indices { _ = Exif.orientation(exif[..<length]) }
             let segment = Array("Exif\0\0".utf8) + exif
