@@ -141,7 +141,7 @@ import Testing
     @Test func `the next turn's text does not depend on who computed the turns before`() async throws {
         let model = try await load()
         let first = try await collect(model.generate(tokens: prompt, options: options(100)))
-        let turn = prompt + first.tokens + prompt.prefix(20)
+        let turn = prompt + first.tokens + Array(prompt.prefix(20))
         for options in [options(30), options(30, temperature: 1, seed: 7)] {
             let fresh = try await load()
             let expected = try await collect(fresh.generate(tokens: turn, options: options))

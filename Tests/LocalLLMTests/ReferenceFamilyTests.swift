@@ -235,7 +235,7 @@ struct ReferenceFamilyTests {
             return reference.tokens[place % reference.tokens.count]
         }
         let first = try await answer(model, prompt)
-        let turn = Array(prompt.dropLast(5)) + first.tokens + reference.tokens.prefix(9)
+        let turn = Array(prompt.dropLast(5)) + first.tokens + Array(reference.tokens.prefix(9))
         let second = try await answer(model, turn)
         #expect(first.cached == 0)
         #expect(turn.count - second.cached < prompt.count / 10)

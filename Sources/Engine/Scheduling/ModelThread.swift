@@ -1,5 +1,4 @@
 package import Networks
-package import GGUF
 package import Compute
 import Foundation
 import KernelFormats
@@ -99,7 +98,7 @@ package final class ModelThread: @unchecked Sendable {
     private let tokenizer: TextTokenizer?
     private let drafter: Drafter?
     private let queueLimit: Int
-    private let checkIntact: @Sendable () throws(ModelFileError) -> Void
+    private let checkIntact: @Sendable () throws -> Void
     private let spareBytes: @Sendable () -> Int
     private let cacheBytes: Int
     private var scheduler: Scheduler
@@ -136,7 +135,7 @@ package final class ModelThread: @unchecked Sendable {
     package init(
         network: any Network, compute: Compute, tokenizer: TextTokenizer?, drafter: Drafter? = nil, cacheBytes: Int,
         spareBytes: @escaping @Sendable () -> Int, queueLimit: Int, name: String = "the model",
-        checkIntact: @escaping @Sendable () throws(ModelFileError) -> Void = {}
+        checkIntact: @escaping @Sendable () throws -> Void = {}
     ) {
         let (shape, draftShape) = (network.stateShape, drafter?.shape)
         scheduler = Scheduler(
@@ -373,7 +372,7 @@ package final class ModelThread: @unchecked Sendable {
         let ended = ContinuousClock.now
         // All sequences of the step were cancelled: discard its results.
         if isAbandoned() { return }
-        do throws(ModelFileError) { try checkIntact() } catch {
+        do { try checkIntact() } catch {
             for (id, sequence) in sequences {
                 sequence.continuation.finish(throwing: error)
                 end(id)
