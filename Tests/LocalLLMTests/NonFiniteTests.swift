@@ -4,6 +4,7 @@ import KernelsPortable
 import TestSupport
 import Testing
 
+@testable import Engine
 @testable import LocalLLM
 
 @Suite struct NonFiniteTests {

@@ -3,6 +3,7 @@ import KernelFormats
 import TestSupport
 import Testing
 
+@testable import Engine
 @testable import LocalLLM
 
 /// Heads for multi-token prediction.

@@ -3,6 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import Engine
 @testable import LocalLLM
 
 @Suite struct SamplerTests {

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Engine
 @testable import LocalLLM
 
 /// The engine with states of every kind: what requests began with is not computed again, and nobody can tell from the text.

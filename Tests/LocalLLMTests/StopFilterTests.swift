@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 
+@testable import Engine
 @testable import LocalLLM
 
 @Suite struct StopFilterTests {

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Engine
 @testable import LocalLLM
 
 /// Seconds are made up: `TimeShares` has no clock.

@@ -5,6 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import Engine
 @testable import LocalLLM
 
 /// An image that comes again: it is not encoded again, and its tokens are found in the prefix cache.
