@@ -9,4 +9,14 @@ public struct ModelActivity: Sendable, Equatable {
     public var stateBytes = 0
     /// Bytes of the cached constraints.
     public var constraintBytes = 0
+
+    package init(
+        running: Int = 0, waiting: Int = 0, cachedTokens: Int = 0, stateBytes: Int = 0, constraintBytes: Int = 0
+    ) {
+        self.running = running
+        self.waiting = waiting
+        self.cachedTokens = cachedTokens
+        self.stateBytes = stateBytes
+        self.constraintBytes = constraintBytes
+    }
 }
