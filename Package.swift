@@ -235,7 +235,8 @@ let testTargets: [Target] = [
     .testTarget(
         name: "ShimTests",
         dependencies: [
-            "AppGateway", "Constraint", "Dialects", "JSON", "Providers", "Shim", "ShimProgram", "LocalLLM", "Template",
+            "AppGateway", "Constraint", "Dialects", "Engine", "JSON", "Providers", "Shim", "ShimProgram", "LocalLLM",
+            "Template",
             "Tokenizer", "HTTP", "Wire", "CommandLineParsing", "TestSupport",
         ],
         swiftSettings: tests),

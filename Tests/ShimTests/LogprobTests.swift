@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import Tokenizer
 
+@testable import Engine
 @testable import LocalLLM
 @testable import Shim
 @testable import Wire

@@ -5,6 +5,7 @@ import Synchronization
 import Template
 import Tokenizer
 
+@testable import Engine
 @testable import LocalLLM
 @testable import Shim
 
