@@ -236,8 +236,7 @@ let testTargets: [Target] = [
         name: "ShimTests",
         dependencies: [
             "AppGateway", "Constraint", "Dialects", "Engine", "JSON", "Providers", "Shim", "ShimProgram", "LocalLLM",
-            "Template",
-            "Tokenizer", "HTTP", "Wire", "CommandLineParsing", "TestSupport",
+            "Template", "Tokenizer", "HTTP", "Wire", "CommandLineParsing", "TestSupport",
         ],
         swiftSettings: tests),
     // Reads the pages of docs/; what they show is compiled against all modules and tried with the programs.
@@ -270,7 +269,7 @@ if Context.environment["LOCALLLM_FUZZ"] != nil {
     let harnesses: [String: [Target.Dependency]] = [
         "RequestParser": ["HTTP"], "ResponseParser": ["HTTP"], "Events": ["HTTP", "Wire"], "JSON": ["JSON"],
         "Template": ["Template"],
-        "Constraint": ["Constraint"], "GGUF": ["LocalLLM"], "Image": ["LocalLLM"],
+        "Constraint": ["Constraint"], "GGUF": ["GGUF"], "Image": ["Networks"],
         "Generation": ["LocalLLM", "TestSupport"], "Config": ["CommandLineParsing", "Shim"],
         "WholePath": ["AppGateway", "HTTP", "LocalLLM", "Shim", "TestSupport"],
     ]

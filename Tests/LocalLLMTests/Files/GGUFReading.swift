@@ -1,8 +1,6 @@
 @testable import GGUF
 import KernelFormats
 
-@testable import LocalLLM
-
 /// Reads everything that opening a file promises to be readable; how many elements and tensors that was.
 func readEverything(in file: GGUFFile) -> Int {
     var elements = 0

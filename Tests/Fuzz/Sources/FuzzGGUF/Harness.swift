@@ -1,4 +1,4 @@
-@testable import LocalLLM
+@testable import GGUF
 
 // Nothing may trap, whatever the file holds, on opening it and on reading all that a file that opens promises.
 private func check(_ bytes: [UInt8]) {

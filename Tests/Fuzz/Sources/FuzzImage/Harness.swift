@@ -1,4 +1,4 @@
-@testable import LocalLLM
+@testable import Networks
 
 // Nothing may trap, whatever the file holds; an image has the pixels that its size says, and not more than it may.
 private func check(_ bytes: [UInt8]) {
