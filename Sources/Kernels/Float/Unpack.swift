@@ -59,6 +59,17 @@ func scaled<V: BlockVector>(signed low: V.Codes, _ high: V.Codes, by s: V, _ t: 
     return Weights32(VectorPair(a * s, b * s), VectorPair(c * t, d * t))
 }
 
+/// Codes of five bits: the low nibbles of 16 bytes, then the high ones, and a bit of `fifths` each.
+@inlinable @inline(__always)
+func scaled<V: BlockVector>(
+    fiveBits nibbles: UnsafePointer<UInt8>, _ fifths: UInt32, by s: ScaleAndOffset<V>
+) -> Weights32<V> {
+    let codes = V.Codes.load(nibbles)
+    return scaled(
+        unsigned: codes.lowNibbles | V.Codes(sixteenWhereSet: fifths),
+        codes.highNibbles | V.Codes(sixteenWhereSet: fifths >> 16), by: s, s)
+}
+
 /// Formats without scales.
 extension BlockFormat where Scales == Void {
     @inlinable @inline(__always)
@@ -110,10 +121,7 @@ enum UnpackQ5_0<V: BlockVector>: BlockFormat {
     @inlinable @inline(__always)
     static func unpack(_ base: UnsafeRawPointer, _ scales: ScaleAndOffset<V>, _ group: Int) -> Weights32<V> {
         let block = BlockQ5_0(base)
-        let codes = V.Codes.load(block.qs)
-        return scaled(
-            unsigned: codes.lowNibbles | V.Codes(sixteenWhereSet: block.qh),
-            codes.highNibbles | V.Codes(sixteenWhereSet: block.qh >> 16), by: scales, scales)
+        return scaled(fiveBits: block.qs, block.qh, by: scales)
     }
 }
 
@@ -126,10 +134,7 @@ enum UnpackQ5_1<V: BlockVector>: BlockFormat {
     @inlinable @inline(__always)
     static func unpack(_ base: UnsafeRawPointer, _ scales: ScaleAndOffset<V>, _ group: Int) -> Weights32<V> {
         let block = BlockQ5_1(base)
-        let codes = V.Codes.load(block.qs)
-        return scaled(
-            unsigned: codes.lowNibbles | V.Codes(sixteenWhereSet: block.qh),
-            codes.highNibbles | V.Codes(sixteenWhereSet: block.qh >> 16), by: scales, scales)
+        return scaled(fiveBits: block.qs, block.qh, by: scales)
     }
 }
 

@@ -78,56 +78,53 @@ enum UnpackQ3_K<V: BlockVector>: BlockFormat {
     }
 }
 
-/// The eight 6-bit scales and minimums of Q4_K and Q5_K; see `packedScale` for the bit layout.
-extension ScaleAndOffset {
+/// What Q4_K and Q5_K have in common: eight 6-bit scales and minimums behind their factors, and codes with low nibbles.
+@usableFromInline
+protocol SixBitScales: BlockFormat where Scales == ScaleAndOffset<V> {}
+
+extension SixBitScales {
+    /// See `packedScale` for the bit layout.
     @inlinable @inline(__always)
-    init(sixBits bytes: UnsafePointer<UInt8>, _ d: V, _ dmin: V) {
-        let raw = UnsafeRawPointer(bytes)
-        let low = UInt64(raw.loadUnaligned(as: UInt32.self))
-        let middle = UInt64((raw + 4).loadUnaligned(as: UInt32.self))
-        let high = UInt64((raw + 8).loadUnaligned(as: UInt32.self))
+    static func scales(_ base: UnsafeRawPointer) -> ScaleAndOffset<V> {
+        let packed = base + 4
+        let low = UInt64(packed.loadUnaligned(as: UInt32.self))
+        let middle = UInt64((packed + 4).loadUnaligned(as: UInt32.self))
+        let high = UInt64((packed + 8).loadUnaligned(as: UInt32.self))
         let (six, four, two) = (0x3f3f_3f3f as UInt64, 0x0f0f_0f0f as UInt64, 0x3030_3030 as UInt64)
         let scales = (low & six) | (((high & four) | ((low >> 2) & two)) << 32)
         let minimums = (middle & six) | ((((high >> 4) & four) | ((middle >> 2) & two)) << 32)
-        self.init(.floats(unsigned: scales) * d, .floats(unsigned: minimums) * (dmin * V(-1)))
+        let (d, dmin) = (V.half(base), V.half(base + 2))
+        return ScaleAndOffset(.floats(unsigned: scales) * d, .floats(unsigned: minimums) * (dmin * V(-1)))
+    }
+
+    /// The low four bits of the codes of 16 weights, from `offset` on in their group.
+    @inlinable @inline(__always)
+    static func nibbles(_ qs: UnsafePointer<UInt8>, _ group: Int, _ offset: Int) -> V.Codes {
+        V.Codes.load(qs + (32 &* (group &>> 1) &+ offset)).bits(from: 4 &* (group & 1), mask: 15)
     }
 }
 
 @usableFromInline
-enum UnpackQ4_K<V: BlockVector>: BlockFormat {
+enum UnpackQ4_K<V: BlockVector>: SixBitScales {
     @inlinable @inline(__always) static var values: Int { BlockQ4_K.values }
     @inlinable @inline(__always) static var bytes: Int { BlockQ4_K.bytes }
     @inlinable @inline(__always)
-    static func scales(_ base: UnsafeRawPointer) -> ScaleAndOffset<V> {
-        ScaleAndOffset(sixBits: BlockQ4_K(base).scales, .half(base), .half(base + 2))
-    }
-    @inlinable @inline(__always)
     static func unpack(_ base: UnsafeRawPointer, _ scales: ScaleAndOffset<V>, _ group: Int) -> Weights32<V> {
-        let block = BlockQ4_K(base)
-        @inline(__always)
-        func codes(_ offset: Int) -> V.Codes {
-            V.Codes.load(block.qs + (32 &* (group &>> 1) &+ offset)).bits(from: 4 &* (group & 1), mask: 15)
-        }
-        let scale = scales.lane(group)
-        return scaled(unsigned: codes(0), codes(16), by: scale, scale)
+        let (qs, scale) = (BlockQ4_K(base).qs, scales.lane(group))
+        return scaled(unsigned: nibbles(qs, group, 0), nibbles(qs, group, 16), by: scale, scale)
     }
 }
 
 @usableFromInline
-enum UnpackQ5_K<V: BlockVector>: BlockFormat {
+enum UnpackQ5_K<V: BlockVector>: SixBitScales {
     @inlinable @inline(__always) static var values: Int { BlockQ5_K.values }
     @inlinable @inline(__always) static var bytes: Int { BlockQ5_K.bytes }
-    @inlinable @inline(__always)
-    static func scales(_ base: UnsafeRawPointer) -> ScaleAndOffset<V> {
-        ScaleAndOffset(sixBits: BlockQ5_K(base).scales, .half(base), .half(base + 2))
-    }
     @inlinable @inline(__always)
     static func unpack(_ base: UnsafeRawPointer, _ scales: ScaleAndOffset<V>, _ group: Int) -> Weights32<V> {
         let block = BlockQ5_K(base)
         @inline(__always)
         func codes(_ offset: Int) -> V.Codes {
-            let low = V.Codes.load(block.qs + (32 &* (group &>> 1) &+ offset)).bits(from: 4 &* (group & 1), mask: 15)
-            return low | V.Codes.load(block.qh + offset).selecting(16, whereBit: group)
+            nibbles(block.qs, group, offset) | V.Codes.load(block.qh + offset).selecting(16, whereBit: group)
         }
         let scale = scales.lane(group)
         return scaled(unsigned: codes(0), codes(16), by: scale, scale)
