@@ -17,17 +17,16 @@ package struct KernelSet: Sendable {
     package var gate:
         @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, Activation, UnsafeMutablePointer<Float>, Int) -> Void
     var activate: @Sendable (UnsafePointer<Float>, Activation, UnsafeMutablePointer<Float>, Int) -> Void
-    package var attendPage: @Sendable (PageAttention) -> Void
+    var attendPage: @Sendable (PageAttention) -> Void
     /// As `attendPage`, bitwise, for value widths that are multiples of 16; `nil`: the tier has none. For a page of halves
     /// that few rows attend to, and for 32 rows side by side (also for other multiples of 8, but not bitwise).
-    package var attendHalves: (@Sendable (PageAttention, UnsafeRawPointer, _ next: UnsafeRawPointer) -> Void)?
-    package var attendBlock: (@Sendable (BlockAttention) -> Void)?
+    var attendHalves: (@Sendable (PageAttention, UnsafeRawPointer, _ next: UnsafeRawPointer) -> Void)?
+    var attendBlock: (@Sendable (BlockAttention) -> Void)?
     /// Attention of prompts in 16-bit integers; `nil`: in floats, as that of answers.
-    package var wordAttention: WordAttentionKernels?
+    var wordAttention: WordAttentionKernels?
     /// Convert a KV cache page to floats, from halves or from codes; the last argument is the next page, to prefetch.
-    package var widenHalves:
-        @Sendable (UnsafeRawPointer, Int, Int, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
-    package var widenQuantized:
+    var widenHalves: @Sendable (UnsafeRawPointer, Int, Int, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
+    var widenQuantized:
         @Sendable (UnsafeRawPointer, QuantizedPage, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
     package var recurrent: RecurrentKernels
     package var rows: RowKernels
@@ -140,10 +139,10 @@ struct WordKernels: Sendable {
 
 /// Attention in 16-bit integers, of the AVX-512 tier; its functions document the arguments.
 package struct WordAttentionKernels: Sendable {
-    package var roundQueries: @Sendable (UnsafeMutablePointer<Float>, _ width: Int, UnsafeMutablePointer<Float>) -> Void
-    package var roundPage: @Sendable (UnsafePointer<Float>, WordPage) -> Void
-    package var roundHalves: @Sendable (UnsafeRawPointer, WordPage, _ next: UnsafeRawPointer) -> Void
-    package var attend: @Sendable (WordAttention) -> Void
+    var roundQueries: @Sendable (UnsafeMutablePointer<Float>, _ width: Int, UnsafeMutablePointer<Float>) -> Void
+    var roundPage: @Sendable (UnsafePointer<Float>, WordPage) -> Void
+    var roundHalves: @Sendable (UnsafeRawPointer, WordPage, _ next: UnsafeRawPointer) -> Void
+    var attend: @Sendable (WordAttention) -> Void
 }
 
 extension KernelSet: CustomStringConvertible {

@@ -1,4 +1,4 @@
-package import KernelFormats
+import KernelFormats
 import KernelsPortable
 
 /// Sums, rotations and conversions of single rows. Arguments are in the order of the functions of `KernelsPortable`, which
@@ -16,8 +16,8 @@ package struct RowKernels: Sendable {
     let rotateHalves: @Sendable (Output, _ cosines: Row, _ sines: Row, _ pairs: Int) -> Void
     let transpose: @Sendable (Row, _ stride: Int, _ rows: Int, _ columns: Int, Output, _ targetStride: Int) -> Void
     package let storeHalf: @Sendable (Row, UnsafeMutablePointer<UInt16>, _ stride: Int, _ count: Int) -> Void
-    package let hadamard: @Sendable (Output, _ count: Int) -> Void
-    package let storeQuantized:
+    let hadamard: @Sendable (Output, _ count: Int) -> Void
+    let storeQuantized:
         @Sendable (_ key: Row, _ value: Row, UnsafeMutableRawPointer, QuantizedPage, _ token: Int) -> Void
 
     static let portable = RowKernels(

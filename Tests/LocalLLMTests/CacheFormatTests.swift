@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import Compute
 @testable import LocalLLM
 
 /// Keys and values in 8 and 4 bits: how much memory they take, and what they do to the logits.

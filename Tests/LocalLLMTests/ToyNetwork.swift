@@ -4,6 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import Compute
 @testable import LocalLLM
 
 /// A network whose layers are the states to be tested, each with the simplest mixer that has such a state.

@@ -1,4 +1,4 @@
-package import KernelFormats
+import KernelFormats
 
 /// The per-sequence state of one layer.
 package indirect enum LayerState: Sendable, Equatable {
@@ -56,18 +56,18 @@ package struct StateShape: Sendable, Equatable {
         fileprivate(set) var offset = 0
         package let heads: Int
         package let keyWidth: Int
-        package let valueWidth: Int
+        let valueWidth: Int
         /// Whether values are prefixes of the keys and not stored separately.
-        package let isLatent: Bool
+        let isLatent: Bool
         let format: KVCacheFormat
         /// Vectors of a head in a page: one per token, or fewer if they are compressed.
         var slots = pageTokens
 
-        package var storedValueWidth: Int { isLatent ? 0 : valueWidth }
+        var storedValueWidth: Int { isLatent ? 0 : valueWidth }
         /// Whether keys and values are stored rotated (`hadamard`).
-        package var isRotated: Bool { format == .q4 }
+        var isRotated: Bool { format == .q4 }
         /// `nil`: keys and values are halves.
-        package var quantizedPage: QuantizedPage? {
+        var quantizedPage: QuantizedPage? {
             switch format {
             case .f16: nil
             case .q8_0: QuantizedPage(.bytes, keyWidth: keyWidth, valueWidth: storedValueWidth)
@@ -75,7 +75,7 @@ package struct StateShape: Sendable, Equatable {
             }
         }
         /// Bytes of one head in a page: keys `[keyWidth][32]`, values `[32][valueWidth]`, and the scales of each.
-        package var headBytes: Int {
+        var headBytes: Int {
             quantizedPage?.byteCount ?? slots * (keyWidth + storedValueWidth) * MemoryLayout<UInt16>.stride
         }
     }
