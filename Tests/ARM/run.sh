@@ -22,10 +22,12 @@ build=.build/arm
 kernels=Sources/Kernels
 compute=Sources/Compute
 mkdir -p $build
+# `-idirafter`: the compiler's own headers come first, and include those of the C library. The other way round, some modules
+# of headers get the C library's `stdint.h` and others the compiler's, depending on what the module cache held before.
 flags=(-target aarch64-none-none-elf -enable-experimental-feature Embedded -wmo -swift-version 6 -package-name LocalLLM
     -enable-upcoming-feature ExistentialAny -enable-upcoming-feature MemberImportVisibility
     -enable-upcoming-feature InternalImportsByDefault -warnings-as-errors -Ounchecked -I $build
-    -Xcc -isystem -Xcc /usr/aarch64-linux-gnu/include -Xcc -fno-stack-protector
+    -Xcc -idirafter -Xcc /usr/aarch64-linux-gnu/include -Xcc -fno-stack-protector
     -Xcc -fmodule-map-file=$kernels/CMath/module.modulemap
     -Xcc -fmodule-map-file=$kernels/CIntrinsics/module.modulemap)
 
