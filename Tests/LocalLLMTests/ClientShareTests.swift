@@ -128,6 +128,7 @@ import Testing
     }
 
     private final class Gate: Sendable {
+        let isReached = Mutex(false)
         let isOpen = Mutex(false)
     }
 
@@ -155,7 +156,13 @@ import Testing
         let gate = Gate()
         var model: LocalModel? = try await load()
         let thread = try #require(model).thread
-        let blocker = Task { try await thread.perform { _, _ in while !gate.isOpen.withLock({ $0 }) {} } }
+        let blocker = Task {
+            try await thread.perform { _, _ in
+                gate.isReached.withLock { $0 = true }
+                while !gate.isOpen.withLock({ $0 }) {}
+            }
+        }
+        while !gate.isReached.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(1)) }
         let waiting = (0..<20).map { number in
             Task { try await FairShare.$client.withValue("\(number % 3)") { try await thread.perform { _, _ in } } }
         }

@@ -196,7 +196,7 @@ import Testing
         func read() throws -> any Network {
             try Registry.network(for: try GGUFFile(path: file.path), packer: compute.packer)
         }
-        let network = SlowNetwork(try read(), seconds: 0.002)
+        let network = SlowNetwork(try read(), seconds: 0.01)
         let drafter = Drafter(try read(), vocabularySize: network.vocabularySize, statesWidth: nil)
         let thread = ModelThread(
             network: network, compute: compute, tokenizer: tokenizer, drafter: drafter,

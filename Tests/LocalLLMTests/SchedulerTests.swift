@@ -3,6 +3,21 @@ import Testing
 
 @testable import LocalLLM
 
+extension Scheduler {
+    /// Records tokens that a test "sampled".
+    ///
+    /// - Parameters:
+    ///   - remembered: Tokens in the sequence's state: fewer than were computed if drafted ones were rejected.
+    ///   - drafted: Tokens drafted for the next step.
+    mutating func extend(_ id: ID, by tokens: Int = 1, remembered: Int? = nil, drafted: Int = 0) {
+        guard var lengths = lengths(of: id) else { return }
+        lengths.known += tokens
+        lengths.computed = remembered ?? lengths.computed
+        lengths.drafted = drafted
+        update(id, to: lengths)
+    }
+}
+
 @Suite struct SchedulerTests {
     /// A byte a token, in whole pages.
     private static func pages(_ tokens: Int) -> Int { (tokens + 31) / 32 * 32 }

@@ -52,7 +52,7 @@ package final class Drafter {
     ///   - sequences: By segment of the step.
     func keep(_ states: Matrix, of step: Step, _ sequences: [ModelThread.Sequence], on compute: Compute) {
         for (segment, sequence) in zip(step.segments, sequences) {
-            guard let progress = sequence.drafting else { continue }
+            guard let progress = sequence.drafts.progress else { continue }
             progress.keep(states[rows: segment.rows.lowerBound, count: segment.rows.count], at: segment.start)
             guard progress.keptTokens >= Self.waitingTokens else { continue }
             settle(sequence)
@@ -80,21 +80,21 @@ package final class Drafter {
         guard cost.isMeasured else { return }
         let gain = DraftGain(room: room, cost: cost, secondsOfDraft: secondsOfStep)
         let wanted = sequences.filter { sequence in
-            guard let progress = sequence.drafting, min(room.rows, sequence.draftLimit) > 0 else { return false }
+            guard let progress = sequence.drafts.progress, min(room.rows, sequence.draftLimit) > 0 else { return false }
             progress.idleSteps += 1
             return progress.idleSteps >= Self.probeInterval || gain.pays(progress.length.overall)
         }
         guard !wanted.isEmpty else { return }
         for sequence in wanted { settle(sequence) }
         var started = ContinuousClock.now
-        let isLong = wanted.contains { $0.tokens.count - $0.drafting!.state.count > 2 }
+        let isLong = wanted.contains { $0.tokens.count - $0.drafts.progress!.state.count > 2 }
         var drafts = catchUp(wanted, to: wanted.map(\.tokens.count), on: compute).map {
             Draft(sequence: $0.sequence, gain: gain, top: $0.top)
         }
         // Those that are still behind draft after one of the next steps.
         for draft in drafts {
-            draft.sequence.drafting!.idleSteps = 0
-            draft.sequence.drafting!.state.checkpoint()
+            draft.sequence.drafts.progress!.idleSteps = 0
+            draft.sequence.drafts.progress!.state.checkpoint()
         }
         if !isLong { learn(since: started) }
         while true {
@@ -112,12 +112,12 @@ package final class Drafter {
     private func propose(_ draft: Draft, most: Int) -> Draft? {
         var draft = draft
         guard let top = draft.top else { return nil }
-        let length = draft.sequence.drafting!.length
+        let length = draft.sequence.drafts.progress!.length
         let kind = DraftLength.kind(probability: top.probability)
         draft.tokens.append(top.token)
         draft.kinds.append(kind)
         let pays = draft.gain.pays(length.rate(kind), isDrafted: true)
-        draft.sequence.propose(draft.tokens, kinds: draft.kinds, count: draft.tokens.count - (pays ? 0 : 1))
+        draft.sequence.drafts.propose(draft.tokens, kinds: draft.kinds, count: draft.tokens.count - (pays ? 0 : 1))
         guard pays, draft.tokens.count < most else { return nil }
         draft.gain.add(rate: length.rate(kind))
         return draft.gain.pays(length.overall) ? draft : nil
@@ -135,7 +135,7 @@ package final class Drafter {
 
     /// Rolls back drafted tokens that were not accepted. Heads read the model's states of accepted tokens anew.
     private func settle(_ sequence: ModelThread.Sequence) {
-        let progress = sequence.drafting!
+        let progress = sequence.drafts.progress!
         let next = sequence.tokens.dropFirst(progress.knownTokens)
         let accepted = statesWidth == nil ? zip(progress.drafted, next).prefix { $0 == $1 }.count : 0
         progress.settle(at: progress.knownTokens + accepted)
@@ -154,13 +154,13 @@ package final class Drafter {
         // Decoded rows come before prefilled ones in a step.
         for isDecoded in [true, false] {
             for (sequence, end) in zip(sequences, ends) {
-                let start = sequence.drafting!.state.count
+                let start = sequence.drafts.progress!.state.count
                 let count = min(end - start, rows)
                 guard count > 0, (end - start <= Self.decodedTokens) == isDecoded else { continue }
                 rows -= count
                 parts.append((sequence, end, step.tokens.count))
                 step.append(
-                    known(sequence.tokens[start..<start + count]), to: sequence.drafting!.state, output: .last,
+                    known(sequence.tokens[start..<start + count]), to: sequence.drafts.progress!.state, output: .last,
                     isAnswer: isDecoded)
             }
         }
@@ -169,7 +169,7 @@ package final class Drafter {
             let states = inputs(rows: step.tokens.count, width)
             for (part, segment) in zip(parts, step.segments) {
                 for (index, row) in segment.rows.enumerated() {
-                    part.sequence.drafting!.read(stateBefore: segment.start + index, into: states[row])
+                    part.sequence.drafts.progress!.read(stateBefore: segment.start + index, into: states[row])
                 }
             }
             step.previousStates = states
@@ -177,7 +177,7 @@ package final class Drafter {
         let logits = network.forward(step, on: compute)
         var result: [(ModelThread.Sequence, (Int32, Double)?)] = []
         for (index, (part, segment)) in zip(parts, step.segments).enumerated() {
-            let progress = part.sequence.drafting!
+            let progress = part.sequence.drafts.progress!
             progress.advance(
                 to: progress.state.count, last: network.lastStates?[rows: segment.rows.upperBound - 1, count: 1])
             if progress.state.count == part.end { result.append((part.sequence, top(of: logits, row: index))) }
@@ -190,14 +190,14 @@ package final class Drafter {
         var step = Step()
         if let width = statesWidth { step.previousStates = inputs(rows: drafts.count, width) }
         for (row, draft) in drafts.enumerated() {
-            let (progress, token) = (draft.sequence.drafting!, draft.tokens[draft.tokens.count - 1])
+            let (progress, token) = (draft.sequence.drafts.progress!, draft.tokens[draft.tokens.count - 1])
             if let states = step.previousStates { progress.readLast(into: states[row]) }
             progress.drafted.append(token)
             step.append([token], to: progress.state, output: .last, isAnswer: true)
         }
         let logits = network.forward(step, on: compute)
         for index in drafts.indices {
-            drafts[index].sequence.drafting!.setLast(network.lastStates?[rows: index, count: 1])
+            drafts[index].sequence.drafts.progress!.setLast(network.lastStates?[rows: index, count: 1])
             drafts[index].top = top(of: logits, row: index)
         }
     }

@@ -9,43 +9,6 @@ package import Tokenizer
 ///
 /// `@unchecked Sendable`: only the engine's thread touches anything but the inbox.
 package final class ModelThread: @unchecked Sendable {
-    package struct Request: Sendable {
-        let tokens: [Int32]
-        /// Input of the encoder in an encoder-decoder; `tokens` are then the decoder's.
-        var encoding: [Int32]?
-        /// Images of the prompt; their rows have negative token IDs.
-        var images: SequenceImages?
-        let chain: Sampler.Chain
-        let options: SamplingOptions
-        var adapters = AdapterSelection.none
-        var group: GenerationGroup?
-        /// Maximum tokens to generate: the option's limit, or what the context leaves.
-        let maximumTokens: Int
-        /// Client for fair scheduling; `nil`: the request is a client of its own.
-        var client = FairShare.client
-        /// Proposes tokens to follow all tokens so far. They are verified in one step; the text is the same as without.
-        var draft: (@Sendable (_ tokens: [Int32]) -> [Int32])?
-
-        package init(
-            tokens: [Int32], encoding: [Int32]? = nil, images: SequenceImages? = nil, chain: Sampler.Chain,
-            options: SamplingOptions, adapters: AdapterSelection = .none, group: GenerationGroup? = nil,
-            maximumTokens: Int, client: String? = FairShare.client,
-            draft: (@Sendable (_ tokens: [Int32]) -> [Int32])? = nil
-        ) {
-            self.tokens = tokens
-            self.encoding = encoding
-            self.images = images
-            self.chain = chain
-            self.options = options
-            self.adapters = adapters
-            self.group = group
-            self.maximumTokens = maximumTokens
-            self.client = client
-            self.draft = draft
-        }
-
-    }
-
     private enum InboxMessage {
         case generate(Scheduler.ID, Request, AsyncThrowingStream<GenerationPiece, any Error>.Continuation)
         case cancel(Scheduler.ID)
@@ -74,25 +37,8 @@ package final class ModelThread: @unchecked Sendable {
     private static let leastRows = (beside: pageTokens, alone: 128)
     package static let concurrency = 64
 
-    /// What sequences sampled on side threads.
-    private final class Mailbox: Sendable {
-        struct Contents {
-            var outcomes: [(id: Scheduler.ID, outcome: Result<Sequence.Outcome, LocalModelError>)] = []
-            /// Whether the engine's thread waits for an outcome, in the middle of its loop.
-            var isAwaited = false
-        }
-        let contents = Mutex(Contents())
-        let arrival = DispatchSemaphore(value: 0)
-    }
-
-    /// Maximum time for which a step waits for sequences that sample on side threads, and the part of the step's own time
-    /// from which on it does. Longer work makes a sequence sit out steps.
-    private static let sideSeconds = (least: 0.002, most: 0.02, part: 0.25)
-
     private let inbox: Mutex<Inbox>
     private let arrival = DispatchSemaphore(value: 0)
-    /// The model's name, for error messages.
-    private let name: String
     private let network: any Network
     private let compute: Compute
     private let tokenizer: TextTokenizer?
@@ -104,12 +50,7 @@ package final class ModelThread: @unchecked Sendable {
     private var scheduler: Scheduler
     private var shares = TimeShares()
     private var sequences: [Scheduler.ID: Sequence] = [:]
-    /// Sequences that sample on a side thread, with the tokens that their last step gave them; they have no rows meanwhile.
-    private var sampling: [Scheduler.ID: Sequence] = [:]
-    /// Ended sequences on which a side thread still works.
-    private var leaving: [Sequence] = []
-    private let sideThreads = SideThreads()
-    private let sampled = Mailbox()
+    private let sampling: StepSampling
     /// Counts the bytes of all states of this engine.
     private let memory = StateMemory()
     private(set) var prefixes: PrefixCache
@@ -119,8 +60,6 @@ package final class ModelThread: @unchecked Sendable {
     private var stepCost = StepCost()
     /// Embeddings, scores and other work to run between steps.
     private var readings = FairQueue<Reading>()
-    /// Clients whose readings wait, and until when, so that generation gets three times as much time as all readings together.
-    private var readingRests: [String: ContinuousClock.Instant] = [:]
     /// Bytes of states at the last check of free memory, and the earliest time of the next: reading the kernel's files takes
     /// longer than a step of a small model.
     private var reviewedBytes = 0
@@ -143,7 +82,7 @@ package final class ModelThread: @unchecked Sendable {
             stateBytes: { shape.bytes(tokens: $0) + (draftShape?.bytes(tokens: $0) ?? 0) })
         self.drafter = drafter
         prefixes = PrefixCache(memory)
-        self.name = name
+        sampling = StepSampling(pool: compute.pool, model: name, arrival: arrival)
         self.network = network
         self.compute = compute
         self.tokenizer = tokenizer
@@ -257,11 +196,11 @@ package final class ModelThread: @unchecked Sendable {
     /// Runs one piece of the readings.
     private func read(isAlone: Bool) {
         let started = ContinuousClock.now
-        readingRests = readingRests.filter { $0.value > started }
-        guard let (client, reading) = readings.next(where: { isAlone || readingRests[$0] == nil }) else { return }
+        guard let (client, reading) = readings.next(where: { isAlone || shares.mayRead($0, at: started) }) else {
+            return
+        }
         reading((network, compute))
-        let ended = ContinuousClock.now
-        readingRests[client] = ended + (ended - started) * 3 * (readingRests.count + 1)
+        shares.account(readingOf: client, from: started, to: .now)
     }
 
     private func report() {
@@ -286,12 +225,12 @@ package final class ModelThread: @unchecked Sendable {
     ) {
         let sequence = Sequence(
             request, network, memory, tokenizer, drafter, continuation,
-            side: SideThreads.Queue(sideThreads, client: request.client ?? "\(request.group?.number ?? -id)"))
+            side: sampling.queue(of: request.client ?? "\(request.group?.number ?? -id)"))
         // The running prefill that shares the longest prefix.
-        let leader = sequences.filter { sampling[$0.key] == nil && $0.value.isPrefilling }
+        let leader = sequences.filter { !sampling.isBusy($0.key) && $0.value.isPrefilling }
             .map { (id: $0.key, tokens: sequence.sharedPrompt(with: $0.value)) }
             .max { $0.tokens < $1.tokens }
-        if let leader { sequences[leader.id]?.wantCheckpoint(at: leader.tokens) }
+        if let leader { sequences[leader.id]?.progress.wantCheckpoint(at: leader.tokens) }
         sequences[id] = sequence
         scheduler.add(
             id, group: request.group?.number, client: request.client, promptTokens: request.tokens.count, after: leader)
@@ -299,7 +238,7 @@ package final class ModelThread: @unchecked Sendable {
 
     private func nextStep() -> [Scheduler.Entry] {
         reviewMemory()
-        for id in scheduler.preempt(sparing: { sampling[$0] != nil }) { sequences[id]?.forget() }
+        for id in scheduler.preempt(sparing: { sampling.isBusy($0) }) { sequences[id]?.forget() }
         let rows = rowsOfStep
         var entries = schedule(rows)
         if entries.isEmpty, !shares.resting.isEmpty {
@@ -320,9 +259,10 @@ package final class ModelThread: @unchecked Sendable {
 
     private func schedule(_ rows: Int) -> [Scheduler.Entry] {
         scheduler.nextStep(rows: rows, resting: shares.resting) {
-            sequences[$0]?.start(from: &prefixes) ?? 0
+            sequences[$0]?.start(from: &prefixes)
+            return sequences[$0]?.lengths.computed ?? 0
         } pieceEnd: {
-            sequences[$0]?.pieceEnd($1) ?? $1.upperBound
+            sequences[$0]?.progress.pieceEnd($1) ?? $1.upperBound
         }
     }
 
@@ -335,7 +275,9 @@ package final class ModelThread: @unchecked Sendable {
             let pageBytes = shape.pageBytes + (drafter?.shape.pageBytes ?? 0)
             return sum + (entry.tokens.count / pageTokens + 1) * pageBytes + recurrentBytes
         }
-        let used = sequences.values.reduce(0) { $0 + $1.state.bytes + ($1.drafting?.state.bytes ?? 0) }
+        let used = sequences.values.reduce(0) {
+            $0 + $1.progress.state.bytes + ($1.drafts.progress?.state.bytes ?? 0)
+        }
         let room = max(0, min(scheduler.capacity - new, scheduler.capacity / 4 + used))
         // Evict more than needed, so that it does not happen in every step.
         if memory.bytes > room { prefixes.shrink(to: room - room / 16) }
@@ -361,9 +303,8 @@ package final class ModelThread: @unchecked Sendable {
         for entry in entries {
             let sequence = sequences[entry.id]!
             step.append(
-                sequence.enter(entry.tokens), to: sequence.state, output: .tail(entry.outputs),
-                isAnswer: entry.isAnswer,
-                adapters: sequence.adapters)
+                sequence.enter(entry.tokens), to: sequence.progress.state, output: .tail(entry.outputs),
+                isAnswer: entry.isAnswer, adapters: sequence.progress.adapters)
         }
         let started = ContinuousClock.now
         // The masks of the choices after this step depend on no logits: they are computed beside it.
@@ -374,7 +315,7 @@ package final class ModelThread: @unchecked Sendable {
         if isAbandoned() { return }
         do { try checkIntact() } catch {
             for (id, sequence) in sequences {
-                sequence.continuation.finish(throwing: error)
+                sequence.answer.continuation.finish(throwing: error)
                 end(id)
             }
             return
@@ -389,7 +330,13 @@ package final class ModelThread: @unchecked Sendable {
             drafter.keep(states, of: step, entries.map { sequences[$0.id]! }, on: compute)
         }
         let room = draftRoom(after: entries)
-        let outcomes = sample(entries, logits, room, seconds: (ended - started) / .seconds(1))
+        var row = 0
+        let work = entries.map { entry in
+            defer { row += entry.outputs }
+            return StepSampling.Work(
+                id: entry.id, sequence: sequences[entry.id]!, logits: logits[rows: row, count: entry.outputs])
+        }
+        let outcomes = sampling.sample(work, room: room, cost: stepCost, seconds: (ended - started) / .seconds(1))
         account(entries, started: started, ended: ended)
         settle(
             zip(entries, outcomes).compactMap { entry, outcome in
@@ -399,135 +346,38 @@ package final class ModelThread: @unchecked Sendable {
 
     /// Ends or continues sequences after a step's sampling.
     private func settle(
-        _ outcomes: [(id: Scheduler.ID, hasSampled: Bool, outcome: Result<Sequence.Outcome, LocalModelError>)],
+        _ outcomes: [(id: Scheduler.ID, hasSampled: Bool, outcome: Result<Bool, LocalModelError>)],
         _ room: DraftRoom?
     ) {
-        var going: [(id: Scheduler.ID, sequence: Sequence, sampled: Int)] = []
+        var going: [(id: Scheduler.ID, sequence: Sequence)] = []
         for (id, hasSampled, outcome) in outcomes {
             let sequence = sequences[id]!
             do throws(LocalModelError) {
-                let outcome = try outcome.get()
+                let isDone = try outcome.get()
                 if hasSampled { sequence.rollBackRejected() }
                 sequence.share(with: &prefixes)
-                if outcome.isDone {
+                if isDone {
                     end(id)
                 } else if hasSampled {
-                    going.append((id, sequence, outcome.sampled))
+                    going.append((id, sequence))
                 }
             } catch {
-                sequence.continuation.finish(throwing: error)
+                sequence.answer.continuation.finish(throwing: error)
                 end(id)
             }
         }
         if let drafter, let room {
             drafter.draft(
-                for: going.map(\.sequence).filter { $0.draftedCount == 0 }, room: room, cost: stepCost, on: compute)
+                for: going.map(\.sequence).filter(\.drafts.tokens.isEmpty), room: room, cost: stepCost, on: compute)
         }
-        for (id, sequence, sampled) in going {
-            scheduler.extend(id, by: sampled, remembered: sequence.state.count, drafted: sequence.draftedCount)
-        }
+        for (id, sequence) in going { scheduler.update(id, to: sequence.lengths) }
     }
 
     /// Continues the sequences that have sampled on side threads since.
     private func collectSampled() {
-        leaving.removeAll { !$0.side.isBusy }
-        let outcomes = takeSampled()
+        let outcomes = sampling.takeSampled()
         guard !outcomes.isEmpty else { return }
         settle(outcomes.map { (id: $0, hasSampled: true, outcome: $1) }, draftRoom(after: []))
-    }
-
-    private func takeSampled() -> [(Scheduler.ID, Result<Sequence.Outcome, LocalModelError>)] {
-        guard !sampling.isEmpty else { return [] }
-        let outcomes = sampled.contents.withLock { exchange(&$0.outcomes, with: []) }
-        return outcomes.compactMap { id, outcome in
-            guard let sequence = sampling.removeValue(forKey: id) else { return nil }
-            sequence.wasLate = sequence.secondsBeside > Self.sideSeconds.least
-            return (id, outcome)
-        }
-    }
-
-    /// Lets the sequences of a step sample in parallel: over a large vocabulary it takes up to a millisecond each.
-    ///
-    /// Those with a constraint sample on side threads, since nobody knows how long its next mask takes.
-    ///
-    /// - Parameter seconds: Duration of the step.
-    /// - Returns: `nil` for sequences that are not ready; see `collectSampled`.
-    private func sample(
-        _ entries: [Scheduler.Entry], _ logits: Matrix, _ room: DraftRoom?, seconds: Double
-    ) -> [Result<Sequence.Outcome, LocalModelError>?] {
-        var row = 0
-        let work = entries.map { entry in
-            defer { row += entry.outputs }
-            return (id: entry.id, sequence: sequences[entry.id]!, logits: logits[rows: row, count: entry.outputs])
-        }
-        let beside = work.filter { $0.logits.rows > 0 && $0.sequence.isConstrained }
-        for (id, sequence, _) in beside { sampling[id] = sequence }
-        let (mailbox, loop, cost) = (sampled, arrival, stepCost)
-        if !beside.isEmpty { mailbox.contents.withLock { $0.isAwaited = true } }
-        var outcomes: [Result<Sequence.Outcome, LocalModelError>?] = work.map { _ in .success(.init(isDone: false)) }
-        outcomes.withUnsafeMutableBufferPointer { outcomes in
-            compute.pool.forEach(work.count) { index, _ in
-                let (id, sequence, logits) = work[index]
-                sequence.reportProgress()
-                guard logits.rows > 0 else { return }
-                let isFinite = (0..<logits.rows).allSatisfy { logits.isFinite($0) }
-                let failure = LocalModelError.resultNotFinite(model: name, input: nil)
-                if !sequence.isConstrained {
-                    outcomes[index] =
-                        isFinite
-                        ? Result { () throws(LocalModelError) in try sequence.sample(logits, room: room, cost: cost) }
-                        : .failure(failure)
-                    return
-                }
-                outcomes[index] = nil
-                sequence.sampleBeside(isFinite ? logits : nil, failure, room: room, cost: cost) { outcome in
-                    let isAwaited = mailbox.contents.withLock { contents in
-                        contents.outcomes.append((id, outcome))
-                        return contents.isAwaited
-                    }
-                    (isAwaited ? mailbox.arrival : loop).signal()
-                }
-            }
-        }
-        guard !beside.isEmpty else { return outcomes }
-        let limit = min(max(seconds * Self.sideSeconds.part, Self.sideSeconds.least), Self.sideSeconds.most)
-        let ready = awaitSampled(of: Set(beside.map(\.id)), until: .now() + limit)
-        for (index, sequence) in work.enumerated() { outcomes[index] = ready[sequence.id] ?? outcomes[index] }
-        return outcomes
-    }
-
-    /// Waits for sequences that sample on side threads, except those that were late the last time.
-    ///
-    /// - Returns: The outcomes so far, also those of sequences that were not waited for.
-    private func awaitSampled(
-        of ids: Set<Scheduler.ID>, until deadline: DispatchTime
-    ) -> [Scheduler.ID: Result<Sequence.Outcome, LocalModelError>] {
-        defer {
-            sampled.contents.withLock { $0.isAwaited = false }
-            while sampled.arrival.wait(timeout: .now()) == .success {}
-            // Outcomes that came since the last look, and those of earlier steps, are collected by the loop.
-            if !sampling.isEmpty { arrival.signal() }
-        }
-        var outcomes: [Scheduler.ID: Result<Sequence.Outcome, LocalModelError>] = [:]
-        while true {
-            let new = sampled.contents.withLock { contents in
-                let new = contents.outcomes.filter { ids.contains($0.id) }
-                contents.outcomes.removeAll { ids.contains($0.id) }
-                return new
-            }
-            for (id, outcome) in new {
-                outcomes[id] = outcome
-                sampling[id]?.wasLate = false
-                sampling[id] = nil
-            }
-            guard ids.contains(where: { sampling[$0]?.wasLate == false }) else { break }
-            if sampled.arrival.wait(timeout: deadline) == .timedOut { break }
-        }
-        for id in ids {
-            sampling[id]?.wasLate = true
-            sampling[id]?.side.lower()
-        }
-        return outcomes
     }
 
     /// The room of an answer for drafts in the step after that of `entries`, whose sequences have not sampled yet; `nil` if a
@@ -535,7 +385,7 @@ package final class ModelThread: @unchecked Sendable {
     private func draftRoom(after entries: [Scheduler.Entry]) -> DraftRoom? {
         let answers = Set(entries.lazy.filter { $0.outputs > 0 }.map(\.id))
         let isPrefilling = sequences.contains {
-            !answers.contains($0.key) && sampling[$0.key] == nil && $0.value.isPrefilling
+            !answers.contains($0.key) && !sampling.isBusy($0.key) && $0.value.isPrefilling
         }
         return isPrefilling ? nil : DraftRoom(answers: sequences.count)
     }
@@ -547,11 +397,11 @@ package final class ModelThread: @unchecked Sendable {
         let rows = entries.reduce(0) { $0 + $1.tokens.count }
         let secondsPerRow = (ended - started) / .seconds(1) / Double(rows)
         // A sequence on a side thread holds up no other: it pays by sitting out.
-        let sampling = entries.map { self.sampling[$0.id] == nil ? sequences[$0.id]!.takeStepSeconds() : 0 }
-        let total = sampling.reduce(0, +)
+        let seconds = entries.map { sampling.isBusy($0.id) ? 0 : sequences[$0.id]!.takeStepSeconds() }
+        let total = seconds.reduce(0, +)
         let share = total > 0 ? (.now - ended) / .seconds(1) / total : 0
         var costs: [String: Double] = [:]
-        for (entry, seconds) in zip(entries, sampling) {
+        for (entry, seconds) in zip(entries, seconds) {
             costs[scheduler.client(of: entry.id) ?? "", default: 0] +=
                 Double(entry.tokens.count) * secondsPerRow + seconds * share
         }
@@ -560,27 +410,19 @@ package final class ModelThread: @unchecked Sendable {
 
     private func end(_ id: Scheduler.ID) {
         scheduler.remove(id)
-        sampling[id] = nil
         if let sequence = sequences.removeValue(forKey: id) {
-            sequence.continuation.finish()
-            if sequence.side.isBusy {
-                sequence.abandon()
-                leaving.append(sequence)
-            }
+            sequence.answer.continuation.finish()
+            sampling.abandon(id, sequence)
         }
         inbox.withLock { $0.underWay.remove(id) }
     }
 
     private func shutDown() {
-        for sequence in sequences.values { sequence.continuation.finish(throwing: LocalModelError.shutDown) }
+        for sequence in sequences.values { sequence.answer.continuation.finish(throwing: LocalModelError.shutDown) }
         while let (_, reading) = readings.next() { reading(nil) }
-        for sequence in sequences.values { sequence.abandon() }
-        leaving += sequences.values
+        for (id, sequence) in sequences { sampling.abandon(id, sequence) }
         sequences = [:]
-        sampling = [:]
         compute.pool.stop()
-        sideThreads.stop()
-        while leaving.contains(where: \.side.isBusy) { usleep(10_000) }
-        leaving = []
+        sampling.stop()
     }
 }

@@ -21,24 +21,20 @@ struct Scheduler {
         var isAnswer = false
     }
 
-    private struct SequenceProgress {
+    private struct Member {
         let id: ID
         let group: Int
         /// Client for fair sharing; each sequence without one is a client of its own.
         let client: String
-        let promptLength: Int
-        /// Tokens known: the prompt and the sampled ones.
-        var length: Int
-        /// Tokens computed.
-        var computed = 0
-        /// Drafted tokens to compute after the known ones.
-        var drafted = 0
+        var lengths: SequenceLengths
         /// Number of its last turn: a client's answers take turns in this order.
         var turn = 0
         /// A sequence that computes the same prefix, and the tokens of it to wait for.
         var leader: (id: ID, tokens: Int)?
 
-        var isAnswering: Bool { computed >= promptLength }
+        var isAnswering: Bool { lengths.isAnswering }
+        /// Tokens that can be computed now. None while the next token is being sampled.
+        var left: Int { (isAnswering ? lengths.known : lengths.prompt) - lengths.computed }
     }
 
     /// Maximum running sequences; further ones wait.
@@ -55,8 +51,8 @@ struct Scheduler {
     var capacity: Int
     /// Bytes of the state of a sequence of so many tokens.
     private let stateBytes: (Int) -> Int
-    private var running: [SequenceProgress] = []
-    private var waiting: [SequenceProgress] = []
+    private var running: [Member] = []
+    private var waiting: [Member] = []
     /// Turns taken so far.
     private var turns = 0
     /// Whether the last step finished prompts while answers waited.
@@ -87,21 +83,18 @@ struct Scheduler {
         after leader: (id: ID, tokens: Int)? = nil
     ) {
         waiting.append(
-            SequenceProgress(
-                id: id, group: group ?? -id, client: client ?? "group \(group ?? -id)", promptLength: promptTokens,
-                length: promptTokens, leader: leader))
+            Member(
+                id: id, group: group ?? -id, client: client ?? "group \(group ?? -id)",
+                lengths: SequenceLengths(prompt: promptTokens, known: promptTokens), leader: leader))
     }
 
-    /// Records sampled tokens of a sequence.
-    ///
-    /// - Parameters:
-    ///   - remembered: Tokens in its state: fewer than were computed if drafted ones were rejected.
-    ///   - drafted: Drafted tokens for the next step to compute too, as far as it has room.
-    mutating func extend(_ id: ID, by tokens: Int = 1, remembered: Int? = nil, drafted: Int = 0) {
+    /// The lengths of a running sequence: the last ones recorded, plus the tokens of the steps since.
+    func lengths(of id: ID) -> SequenceLengths? { running.first { $0.id == id }?.lengths }
+
+    /// Records the lengths of a running sequence after it has sampled. Drafted tokens are computed as far as a step has room.
+    mutating func update(_ id: ID, to lengths: SequenceLengths) {
         guard let index = running.firstIndex(where: { $0.id == id }) else { return }
-        running[index].length += tokens
-        if let remembered { running[index].computed = remembered }
-        running[index].drafted = drafted
+        running[index].lengths = lengths
     }
 
     mutating func remove(_ id: ID) {
@@ -118,8 +111,7 @@ struct Scheduler {
         var preempted: [ID] = []
         func sendBack(_ index: Int) {
             var sequence = running.remove(at: index)
-            sequence.computed = 0
-            sequence.drafted = 0
+            (sequence.lengths.computed, sequence.lengths.drafted) = (0, 0)
             preempted.append(sequence.id)
             waiting.insert(sequence, at: 0)
         }
@@ -137,7 +129,7 @@ struct Scheduler {
     }
 
     /// Whether the sequence fits beside the running ones, which take `reserved` bytes.
-    private func hasRoom(for sequence: SequenceProgress, beside reserved: Int) -> Bool {
+    private func hasRoom(for sequence: Member, beside reserved: Int) -> Bool {
         // An eighth is kept free: sequences grow, and preempting one costs more than letting one wait.
         running.isEmpty
             || (running.count < concurrency && reserved + memory(of: sequence) <= capacity / 8 * 7)
@@ -158,47 +150,45 @@ struct Scheduler {
         let prompts = running.indices.filter {
             !running[$0].isAnswering && !resting.contains(running[$0].client) && !isFollowing(running[$0])
         }
-        for index in prompts where running[index].computed == 0 {
-            running[index].computed = remembered(running[index].id)
+        for index in prompts where running[index].lengths.computed == 0 {
+            running[index].lengths.computed = remembered(running[index].id)
         }
-        func left(_ index: Int) -> Int { running[index].promptLength - running[index].computed }
-        let shortestFirst = prompts.sorted { (left($0), $0) < (left($1), $1) }
+        let shortestFirst = prompts.sorted { (running[$0].left, $0) < (running[$1].left, $1) }
 
         var budget = rows
         var entries: [Entry] = []
         func advance(_ index: Int, by most: Int) {
             let sequence = running[index]
-            let start = sequence.computed
-            let known = sequence.isAnswering ? sequence.length + sequence.drafted : sequence.promptLength
-            var end = min(known, start + min(most, budget))
+            let start = sequence.lengths.computed
+            let drafted = sequence.isAnswering ? sequence.lengths.drafted : 0
+            var end = start + min(sequence.left + drafted, most, budget)
             guard end > start else { return }
             if !sequence.isAnswering { end = pieceEnd(sequence.id, start..<end) }
             entries.append(
                 Entry(
-                    id: sequence.id, tokens: start..<end, outputs: max(0, end - max(start, sequence.length - 1)),
+                    id: sequence.id, tokens: start..<end, outputs: max(0, end - max(start, sequence.lengths.known - 1)),
                     isAnswer: sequence.isAnswering))
-            running[index].computed = end
-            budget -= end - sequence.computed
+            running[index].lengths.computed = end
+            budget -= end - start
         }
 
-        let isAnswerWaiting = running.contains {
-            $0.isAnswering && $0.length > $0.computed && !resting.contains($0.client)
-        }
-        keptAnswersWaiting = isAnswerWaiting && !keptAnswersWaiting && shortestFirst.contains { left($0) <= rows }
+        let isAnswerWaiting = running.contains { $0.isAnswering && $0.left > 0 && !resting.contains($0.client) }
+        let canFinishPrompt = shortestFirst.contains { running[$0].left <= rows }
+        keptAnswersWaiting = isAnswerWaiting && canFinishPrompt && !keptAnswersWaiting
         if keptAnswersWaiting {
-            for index in takingTurns(shortestFirst) where left(index) <= budget { advance(index, by: budget) }
+            for index in takingTurns(shortestFirst) where running[index].left <= budget { advance(index, by: budget) }
             return entries
         }
         let answers = answersOfNextStep(resting: resting)
         budget += answers.count
-        let drafting = answers.count { running[$0].drafted > 0 }
+        let drafting = answers.count { running[$0].lengths.drafted > 0 }
         let most = running.count > 1 ? 1 + Self.draftedRows / max(1, drafting) : .max
         for (place, index) in answers.enumerated() {
             // Drafted rows of one answer leave every other answer its row.
             advance(index, by: min(most, max(1, budget - (answers.count - 1 - place))))
         }
         guard let oldest = prompts.first else { return entries }
-        let others = prompts.dropFirst().reduce(0) { $0 + left($1) }
+        let others = prompts.dropFirst().reduce(0) { $0 + running[$1].left }
         advance(oldest, by: max(budget - others, (budget + 1) / 2))
         for index in takingTurns(shortestFirst.filter { $0 != oldest }, after: oldest) { advance(index, by: budget) }
         return entries
@@ -208,8 +198,7 @@ struct Scheduler {
     private mutating func answersOfNextStep(resting: Set<String>) -> [Int] {
         // Others are still being sampled.
         let answers = running.indices.filter {
-            running[$0].isAnswering && running[$0].length > running[$0].computed
-                && !resting.contains(running[$0].client)
+            running[$0].isAnswering && running[$0].left > 0 && !resting.contains(running[$0].client)
         }
         guard isShared else { return answers }
         let chosen = Dictionary(grouping: answers) { running[$0].client }.values.flatMap { own in
@@ -234,22 +223,22 @@ struct Scheduler {
     }
 
     /// Whether the sequence waits for its leader to compute their common prefix.
-    private func isFollowing(_ sequence: SequenceProgress) -> Bool {
-        guard sequence.computed == 0, let leader = sequence.leader else { return false }
+    private func isFollowing(_ sequence: Member) -> Bool {
+        guard sequence.lengths.computed == 0, let leader = sequence.leader else { return false }
         let leading = running.first { $0.id == leader.id }
-        return leading.map { $0.computed < leader.tokens } ?? false
+        return leading.map { $0.lengths.computed < leader.tokens } ?? false
     }
 
     /// Bytes of the running sequences after their next tokens.
     private var memory: Int { running.reduce(0) { $0 + memory(of: $1) } }
-    private func memory(of sequence: SequenceProgress) -> Int { stateBytes(sequence.length + 1) }
+    private func memory(of sequence: Member) -> Int { stateBytes(sequence.lengths.known + 1) }
 
     private mutating func admit() {
         guard !waiting.isEmpty else { return }
         var reserved = memory
         var groups = Dictionary(grouping: running, by: \.group).mapValues(\.count)
         var clients = Dictionary(grouping: running, by: \.client).mapValues(\.count)
-        func isLimited(_ sequence: SequenceProgress) -> Bool { groups[sequence.group, default: 0] >= Self.groupLimit }
+        func isLimited(_ sequence: Member) -> Bool { groups[sequence.group, default: 0] >= Self.groupLimit }
         func share(_ index: Int) -> (Int, Int) {
             (clients[waiting[index].client, default: 0], groups[waiting[index].group, default: 0])
         }

@@ -5,15 +5,19 @@ import Testing
 
 @testable import LocalLLM
 
-@Suite struct SideThreadsTests {
-    private static let clientLimit = SideThreads.limit / 4
+@Suite struct SideQueueTests {
+    private static let (limit, clientLimit) = (16, 4)
+
+    private func makeThreads() -> FairThreads {
+        FairThreads(name: "test", limit: Self.limit, clientLimit: Self.clientLimit)
+    }
 
     @Test(.timeLimit(.minutes(1))) func `a client with much work leaves threads to others`() {
-        let threads = SideThreads()
+        let threads = makeThreads()
         let (gate, begun, done) = (
             DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
         )
-        let queues = (0..<SideThreads.limit).map { _ in SideThreads.Queue(threads, client: "many") }
+        let queues = (0..<Self.limit).map { _ in SideQueue(threads, client: "many") }
         for queue in queues {
             queue.add {
                 begun.signal()
@@ -21,7 +25,7 @@ import Testing
             }
         }
         for _ in 0..<Self.clientLimit { begun.wait() }
-        let other = SideThreads.Queue(threads, client: "other")
+        let other = SideQueue(threads, client: "other")
         other.add { done.signal() }
         done.wait()
         // The other client's work ran, and no more of the first one's has begun.
@@ -33,10 +37,10 @@ import Testing
 
     @Test(.timeLimit(.minutes(1)), arguments: [false, true])
     func `threads that are stopped finish the work that waits`(isLow: Bool) {
-        let threads = SideThreads()
+        let threads = makeThreads()
         let (gate, begun) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let count = Mutex(0)
-        let queues = (0..<3 * Self.clientLimit).map { _ in SideThreads.Queue(threads, client: "many") }
+        let queues = (0..<3 * Self.clientLimit).map { _ in SideQueue(threads, client: "many") }
         for queue in queues {
             queue.add {
                 begun.signal()
@@ -53,8 +57,8 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1))) func `work of one text runs in its order, one piece at a time`() {
-        let threads = SideThreads()
-        let queue = SideThreads.Queue(threads, client: "one")
+        let threads = makeThreads()
+        let queue = SideQueue(threads, client: "one")
         let order = Mutex<[Int]>([])
         for index in 0..<1_000 { queue.add { order.withLock { $0.append(index) } } }
         while queue.isBusy { usleep(1_000) }

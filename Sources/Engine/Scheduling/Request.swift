@@ -1,0 +1,40 @@
+package import Compute
+
+extension ModelThread {
+    /// What the engine's thread needs for a generation.
+    package struct Request: Sendable {
+        let tokens: [Int32]
+        /// Input of the encoder in an encoder-decoder; `tokens` are then the decoder's.
+        var encoding: [Int32]?
+        /// Images of the prompt; their rows have negative token IDs.
+        var images: SequenceImages?
+        let chain: Sampler.Chain
+        let options: SamplingOptions
+        var adapters = AdapterSelection.none
+        var group: GenerationGroup?
+        /// Maximum tokens to generate: the option's limit, or what the context leaves.
+        let maximumTokens: Int
+        /// Client for fair scheduling; `nil`: the request is a client of its own.
+        var client = FairShare.client
+        /// Proposes tokens to follow all tokens so far. They are verified in one step; the text is the same as without.
+        var draft: (@Sendable (_ tokens: [Int32]) -> [Int32])?
+
+        package init(
+            tokens: [Int32], encoding: [Int32]? = nil, images: SequenceImages? = nil, chain: Sampler.Chain,
+            options: SamplingOptions, adapters: AdapterSelection = .none, group: GenerationGroup? = nil,
+            maximumTokens: Int, client: String? = FairShare.client,
+            draft: (@Sendable (_ tokens: [Int32]) -> [Int32])? = nil
+        ) {
+            self.tokens = tokens
+            self.encoding = encoding
+            self.images = images
+            self.chain = chain
+            self.options = options
+            self.adapters = adapters
+            self.group = group
+            self.maximumTokens = maximumTokens
+            self.client = client
+            self.draft = draft
+        }
+    }
+}
