@@ -10,7 +10,7 @@ package struct AttentionShape: Sendable {
     /// A token attends to itself and the `window − 1` tokens before it; `nil`: to all before it.
     let window: Int?
     /// Whether the window does not slide: a token attends to earlier tokens in its own chunk of `window` positions.
-    var isChunked = false
+    package var isChunked = false
     /// Scores s become `softcap · tanh(s / softcap)`; 0: no softcap.
     var softcap: Float = 0
     /// Slope per head of the linear position bias, which lowers scores with distance (ALiBi); `nil`: none.

@@ -10,6 +10,6 @@ extension Family {
         "cohere2": Family(
             norm: .layer, feedForwardNorm: nil, isParallel: true, logitScale: .key("logit_scale", default: 1),
             rotary: .adjacent, rotates: { layer throws(ModelFileError) in layer.window != nil },
-            windows: .init(period: 4, size: 4096), mlpScales: true),
+            windows: .init(period: 4, size: .declared(default: 4096)), mlpScales: true),
     ]
 }

@@ -85,46 +85,26 @@ final class DecoderBuilder {
         }
     }
 
-    func decoder() throws(ModelFileError) -> DecoderNetwork {
+    /// The parts of a `DecoderNetwork`, as the family declares them.
+    func parts() throws(ModelFileError) -> DecoderNetwork.Parts {
         let table = try file.matrix(
             file.tensorIfPresent("token_embd.weight") == nil ? "output.weight" : "token_embd.weight", columns: width)
         var layers: [DecoderNetwork.Layer] = []
         for index in 0..<layerCount { layers.append(try LayerBuilder(self, index).layer()) }
-        let perLayer = try PerLayerEmbeddings(self)
         let streams: (count: Int, gather: any ResidualConnection)? =
             if let make = family.streams { try make(self) } else { nil }
         let (embedding, head) = (try embedding(table), try head(table))
         let predictor =
             family.predicts && layerCount < feedForwardWidths.count
             ? try PredictionHead(self, embedding: embedding, head: head) : nil
-        return DecoderNetwork(
-            embedding: embedding, perLayer: perLayer, layers: try looped(layers), head: head,
-            rotaries: rotaries, trainedContext: trainedContext, streams: streams?.count ?? 1, gather: streams?.gather,
-            predictor: predictor)
-    }
-
-    /// The layers, repeated as often as the model runs them; each repetition has a state of its own (Nanbeige).
-    private func looped(_ layers: [DecoderNetwork.Layer]) throws(ModelFileError) -> [DecoderNetwork.Layer] {
-        guard family.repeatsLayers, let loops = try hyper.countIfPresent("num_loops"), loops > 1 else { return layers }
-        guard loops * layers.count <= Hyperparameters.maximumBlocks else {
-            throw hyper.invalid(
-                "num_loops", "a number of loops that gives at most \(Hyperparameters.maximumBlocks) layers",
-                found: loops)
-        }
-        var others = layers
-        if try hyper.bool("skip_loop_final_norm") != true {
-            others[layers.count - 1].outputNorm = try norm("output_norm")
-        }
-        return (1..<loops).flatMap { _ in others } + layers
+        return DecoderNetwork.Parts(
+            embedding: embedding, layers: layers, head: head, rotaries: rotaries, trainedContext: trainedContext,
+            streams: streams?.count ?? 1, gather: streams?.gather, predictor: predictor)
     }
 
     func embedding(_ table: WeightMatrix) throws(ModelFileError) -> Embedding {
         var norm: Norm?
-        if let name = family.embeddingNorm {
-            norm = try self.norm(name)
-        } else if family.normalizesEmbeddings {
-            norm = weightlessNorm(width)
-        }
+        if let name = family.embeddingNorm { norm = try self.norm(name) }
         var positions: WeightMatrix?
         if file.tensorIfPresent("position_embd.weight") != nil {
             positions = try file.matrix("position_embd.weight", columns: width)
@@ -140,8 +120,7 @@ final class DecoderBuilder {
         if let name = family.outputNorm { norm = try self.norm(name) }
         return OutputHead(
             norm: norm, projection: projection, stateScale: try factor(family.stateScale),
-            logitScale: try factor(family.logitScale), softcap: try factor(family.logitSoftcap),
-            suppressed: family.suppressed)
+            logitScale: try factor(family.logitScale), softcap: try factor(family.logitSoftcap))
     }
 
     func factor(_ factor: Family.Factor) throws(ModelFileError) -> Float { try factor.value(self) }
@@ -174,9 +153,7 @@ final class DecoderBuilder {
         let declared = try hyper.int("attention.sliding_window")
         if let declared, declared != 0 { _ = try hyper.count("attention.sliding_window") }
         guard let style else { return Array(repeating: declared == 0 ? nil : declared, count: layers) }
-        if let count = style.modelLayers, count != layers { return Array(repeating: nil, count: layers) }
-        var size = declared ?? style.size
-        if style.hasFixedSize, size != 0 { size = style.size }
+        let size = style.size(declared, layers: layers)
         guard size > 0 else { return Array(repeating: nil, count: layers) }
         if let pattern = try hyper.flagsIfPresent("attention.sliding_window_pattern", layers: layers) {
             return pattern.map { $0 ? size : nil }

@@ -36,6 +36,27 @@ final class DecoderNetwork: Network {
         var outputScale: Float = 1
         /// Norm of the residual stream at the end of the layer.
         var outputNorm: Norm?
+
+        /// Changes the parts of the layer's attention; nothing happens if it has another mixer.
+        mutating func changeAttention(_ change: (inout SelfAttention.Parts, inout AttentionShape) -> Void) {
+            if let attention = mixer as? SelfAttention { mixer = attention.changed(change) }
+        }
+    }
+
+    struct Parts {
+        var embedding: Embedding
+        /// Embeddings of each layer's own.
+        var perLayer: PerLayerEmbeddings?
+        var layers: [Layer]
+        var head: OutputHead
+        /// Rotary embeddings of all layers; blocks refer to them by index.
+        var rotaries: [Rotary]
+        var trainedContext: Int
+        /// Residual streams per row; the first begins as the embedding, the others as copies of it.
+        var streams = 1
+        /// Combines the streams into one at the end.
+        var gather: (any ResidualConnection)?
+        var predictor: PredictionHead?
     }
 
     var imageWidth: Int? { embedding.width }
@@ -43,32 +64,24 @@ final class DecoderNetwork: Network {
     private(set) var lastStates: Matrix?
 
     private let embedding: Embedding
+    private let perLayer: PerLayerEmbeddings?
     private let layers: [Layer]
     private let head: OutputHead
     private let rotaries: [Rotary]
-    /// Embeddings of each layer's own (Gemma 3n and 4).
-    private let perLayer: PerLayerEmbeddings?
-    /// Residual streams per row; the first begins as the embedding, the others as copies of it.
     private let streams: Int
-    /// Combines the streams into one at the end.
     private let gather: (any ResidualConnection)?
     private let work = Workspace()
 
-    /// - Parameter rotaries: Rotary embeddings of all layers; blocks refer to them by index.
-    init(
-        embedding: Embedding, perLayer: PerLayerEmbeddings? = nil, layers: [Layer], head: OutputHead,
-        rotaries: [Rotary], trainedContext: Int, streams: Int = 1, gather: (any ResidualConnection)? = nil,
-        predictor: PredictionHead? = nil
-    ) {
-        self.predictor = predictor
-        self.perLayer = perLayer
-        self.streams = streams
-        self.gather = gather
-        self.embedding = embedding
-        self.layers = layers
-        self.head = head
-        self.rotaries = rotaries
-        self.trainedContext = trainedContext
+    init(_ parts: Parts) {
+        embedding = parts.embedding
+        perLayer = parts.perLayer
+        layers = parts.layers
+        head = parts.head
+        rotaries = parts.rotaries
+        trainedContext = parts.trainedContext
+        streams = parts.streams
+        gather = parts.gather
+        predictor = parts.predictor
         vocabularySize = head.vocabularySize
         stateShape = StateShape(layers.map { $0.mixer?.state ?? .none })
     }

@@ -54,6 +54,7 @@ struct EncoderFamily: Sendable {
     var outputNorm: String?
     /// Windowed attention; `nil`: all layers are global.
     var window: Window?
+    var classifier = PoolingHead.Style()
 
     struct Window: Sendable {
         /// One layer in `period` is global, unless the file declares a pattern.
@@ -110,7 +111,8 @@ extension EncoderFamily {
     static let modernBERT = EncoderFamily(
         positions: .rotary(.halves), embeddingNorm: "token_embd_norm", attentionNorms: .init(before: "attn_norm"),
         firstNormIsOptional: true, feedForwardNorms: .init(before: "ffn_norm"), mlp: [.fused: .gelu],
-        outputNorm: "output_norm", window: .init(period: 3, globalComesFirst: true))
+        outputNorm: "output_norm", window: .init(period: 3, globalComesFirst: true),
+        classifier: .init(pooling: .mean, activation: .gelu))
 
     /// Llama's layers without the causal mask: EuroBERT (Boizard et al. 2025), and decoders turned into encoders.
     static func llama(_ layout: RotaryLayout) -> EncoderFamily {

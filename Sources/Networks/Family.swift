@@ -28,8 +28,6 @@ struct Family: Sendable {
     var embeddingScale = Factor.one
     /// Norm of the embeddings.
     var embeddingNorm: String?
-    /// Whether embeddings are normalized without weights.
-    var normalizesEmbeddings = false
     /// Norm of the states before the output projection.
     var outputNorm: String? = "output_norm"
     /// Factors on the states before the output projection, and on the logits after it.
@@ -37,15 +35,9 @@ struct Family: Sendable {
     var logitScale = Factor.one
     /// Softcap of the logits; 0: none.
     var logitSoftcap = Factor.zero
-    /// Tokens that are never sampled, such as image tokens of models whose image output is not supported.
-    var suppressed: Range<Int>?
 
     /// Whether a head for multi-token prediction drafts tokens, if the file has one.
     var predicts = false
-    /// Whether all layers run `num_loops` times.
-    var repeatsLayers = false
-    /// Whether the model has per-layer embeddings.
-    var hasPerLayerEmbeddings = false
     /// Number of residual streams, and what combines them at the end. `adjust` sets the layers' connections.
     var streams: (@Sendable (DecoderBuilder) throws(ModelFileError) -> (count: Int, gather: any ResidualConnection)?)?
     /// Tensors and biases that the reference implementation does not use, without `blk.N.`; a final * is a wildcard.
@@ -63,16 +55,10 @@ struct Family: Sendable {
     var windows: Windows?
     /// Whether the norms of queries and keys cover all heads together, instead of each head.
     var normsAllHeads = false
-    /// Whether a norm of keys is ignored without one of queries.
-    var normsComeInPairs = false
     /// Whether queries and keys are normalized after rotation.
     var normsFollowRotation = false
-    /// Kind of the norms of queries and keys; `nil`: the same as of the other norms.
-    var headNormKind: Norm.Kind?
     /// Norms of queries, keys and values without weights.
     var weightlessNorms: Set<HeadNorm> = []
-    /// Whether a layer without a value projection uses its keys, before norm and rotation, as values.
-    var valuesMayBeKeys = false
     /// Factor on the scores; `nil`: `attention.scale`, else 1/√keyWidth.
     var scoreScale: Factor?
     var scoreSoftcap = Factor.zero
@@ -80,11 +66,7 @@ struct Family: Sendable {
     var linearBias = Factor.zero
     /// Limit on the magnitude of queries, keys and values; 0: none.
     var clamp = Factor.zero
-    /// Factor on the output of attention.
-    var valueScale = Factor.one
     var temperature: Temperature?
-    /// Whether attention's gates use softplus instead of sigmoid.
-    var softplusGates = false
     /// Whether `attn_qkv.scale` is used.
     var fusedScales = true
     /// Whether the query projection gives each head's query followed by a gate for the head's output.
@@ -122,8 +104,10 @@ struct Family: Sendable {
 
     var mixer: MakeMixer = { layer throws(ModelFileError) in try layer.attention() }
     var feedForward: Make<(any FeedForward)?> = { layer throws(ModelFileError) in try layer.feedForward() }
-    /// Builds a network other than `DecoderNetwork`; `nil`: a `DecoderNetwork`.
-    var network: (@Sendable (DecoderBuilder) throws(ModelFileError) -> any Network)?
+    /// Builds the network from the layers that are declared above, or in another way.
+    var network: @Sendable (DecoderBuilder) throws(ModelFileError) -> any Network = { builder throws(ModelFileError) in
+        DecoderNetwork(try builder.parts())
+    }
     /// Changes a layer after it was built as declared.
     var adjust: @Sendable (inout DecoderNetwork.Layer, LayerBuilder) throws(ModelFileError) -> Void = {
         _, _ throws(ModelFileError) in
@@ -170,18 +154,23 @@ extension Family {
         /// One layer in `period` is global: the last, or the first; 0: none is.
         var period: Int
         var globalIsFirst = false
-        /// Window in tokens if the file has no key; 0: none.
-        var size = 0
-        /// Whether the window is always `size`; the file's key then only says whether there is one.
-        var hasFixedSize = false
-        /// Only models with this number of layers have windows; `nil`: all.
-        var modelLayers: Int?
-        /// Whether the window does not slide: a token attends within its own chunk of positions.
-        var areChunks = false
+        var size = Size.declared(default: 0)
+        /// The window in tokens.
+        enum Size: Sendable {
+            /// The file's key, or `default` if it has none; 0: no windows.
+            case declared(default: Int)
+            /// Given by the key's value, `nil` if there is none, and the number of layers; 0: no windows.
+            case computed(@Sendable (_ declared: Int?, _ layers: Int) -> Int)
+
+            func callAsFunction(_ declared: Int?, layers: Int) -> Int {
+                switch self {
+                case .declared(let fallback): declared ?? fallback
+                case .computed(let size): size(declared, layers)
+                }
+            }
+        }
         /// Rotary base of windowed layers if the file has no key; `nil`: the global layers' base.
         var rotaryBase: Double?
-        /// Whether global layers rotate half of `rope.dimension_count` (Step 3.5).
-        var halvesOthersRotation = false
         /// Whether the scaling of positions applies to global layers only.
         var areUnscaled = false
     }
@@ -192,7 +181,5 @@ extension Family {
         /// Positions per temperature step.
         var length: Factor
         var offset: Float = 0
-        /// Whether it applies only to layers without rotation.
-        var isOfUnrotatedLayers = false
     }
 }

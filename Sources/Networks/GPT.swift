@@ -28,9 +28,12 @@ extension Family {
             linearBias: .key("attention.max_alibi_bias", default: 8), activation: .gelu,
             isGated: false),
         "mpt": Family(
-            norm: .layer, rotary: nil, normsAllHeads: true, normsComeInPairs: true,
-            linearBias: .key("attention.max_alibi_bias", default: 0), clamp: .key("attention.clamp_kqv", default: 0),
-            activation: .gelu, isGated: false),
+            norm: .layer, rotary: nil, normsAllHeads: true, linearBias: .key("attention.max_alibi_bias", default: 0),
+            clamp: .key("attention.clamp_kqv", default: 0), activation: .gelu, isGated: false,
+            // A norm of keys without one of queries is not used.
+            adjust: { layer, _ throws(ModelFileError) in
+                layer.changeAttention { parts, _ in if parts.queryNorm == nil { parts.keyNorm = nil } }
+            }),
         "jais": Family(
             norm: .layer, rotary: nil,
             scoreScale: Factor { model throws(ModelFileError) in

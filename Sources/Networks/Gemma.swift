@@ -1,5 +1,5 @@
 import GGUF
-import Compute
+package import Compute
 import KernelFormats
 import Foundation
 
@@ -12,7 +12,7 @@ extension Family {
         "gemma2": Family(
             mixerPostNorm: "post_attention_norm", feedForwardPostNorm: "post_ffw_norm", embeddingScale: .rootOfWidth,
             logitSoftcap: .key("final_logit_softcapping", default: 30),
-            windows: .init(period: 2, size: 4096), scoreScale: .ofGemma(layersOf27B: 46),
+            windows: .init(period: 2, size: .declared(default: 4096)), scoreScale: .ofGemma(layersOf27B: 46),
             scoreSoftcap: .key("attn_logit_softcapping", default: 50), activation: .gelu),
         "gemma3": Family(
             mixerPostNorm: "post_attention_norm", feedForwardPostNorm: "post_ffw_norm", embeddingScale: .rootOfWidth,
@@ -22,13 +22,17 @@ extension Family {
         "gemma3n": Gemma3n.family,
         "gemma4": Family(
             mixerPostNorm: "post_attention_norm", feedForwardPostNorm: "post_ffw_norm", embeddingScale: .rootOfWidth,
-            logitSoftcap: .present("final_logit_softcapping", default: 30), hasPerLayerEmbeddings: true,
+            logitSoftcap: .present("final_logit_softcapping", default: 30),
             windows: .init(period: 6, rotaryBase: 10_000, areUnscaled: true), weightlessNorms: [.value],
-            valuesMayBeKeys: true, scoreScale: .key("attention.scale", default: 1), activation: .gelu, mlpScales: true,
-            expertScales: true,
+            scoreScale: .key("attention.scale", default: 1), activation: .gelu, mlpScales: true, expertScales: true,
             experts: .init(isOptional: true, routesLayerInput: true),
             mixer: { layer throws(ModelFileError) in try layer.gemmaAttention() },
             feedForward: { layer throws(ModelFileError) in try layer.gemmaFeedForward() },
+            network: { builder throws(ModelFileError) in
+                var parts = try builder.parts()
+                parts.perLayer = try PerLayerEmbeddings(builder)
+                return DecoderNetwork(parts)
+            },
             adjust: { layer, builder throws(ModelFileError) in
                 if layer.feedForward is GemmaMixture { layer.feedForwardNorm = nil }
                 if let width = builder.file.tensorIfPresent("per_layer_proj_norm.weight")?.shape[0] {
@@ -39,6 +43,15 @@ extension Family {
                     try builder.file.vectorIfPresent(builder.name + "layer_output_scale.weight", 1)?[0] ?? 1
             }),
     ]
+}
+
+extension Registry {
+    /// How an image's rows see one another where that depends on the decoder; `nil`: on the image encoder.
+    ///
+    /// The two small Gemma 4 models were trained with causal attention everywhere. Files do not say so: the width tells.
+    package static func imageSight(architecture: String, width: Int) -> ImageSight? {
+        architecture == "gemma4" && [1536, 2560].contains(width) ? .causal : nil
+    }
 }
 
 extension Family.Factor {
@@ -54,14 +67,15 @@ extension Family.Factor {
 }
 
 extension LayerBuilder {
-    /// Attention; the last layers use the keys and values of earlier ones.
+    /// Attention; the last layers use the keys and values of earlier ones. Some layers have no projection of values: that of
+    /// keys gives them.
     fileprivate func gemmaAttention() throws(ModelFileError) -> (any Mixer)? {
         let shared = try hyper.int("attention.shared_kv_layers") ?? 0
         guard (0..<max(1, model.layerCount - 1)).contains(shared) else {
             throw hyper.invalid("attention.shared_kv_layers", "less than the number of layers minus one", found: shared)
         }
         let first = model.layerCount - shared
-        guard index >= first else { return try attention() }
+        guard index >= first else { return try attention(values: has("attn_v.weight") ? "attn_v" : "attn_k") }
         return try attention(sharing: sharedLayer(before: first))
     }
 

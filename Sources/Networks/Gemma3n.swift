@@ -12,7 +12,7 @@ import Foundation
 final class Gemma3n: Network {
     static let family = Family(
         mixerPostNorm: "post_attention_norm", feedForwardPostNorm: "post_ffw_norm", embeddingScale: .rootOfWidth,
-        logitSoftcap: .present("final_logit_softcapping", default: 30), hasPerLayerEmbeddings: true,
+        logitSoftcap: .present("final_logit_softcapping", default: 30),
         windows: .init(period: 5, rotaryBase: 10_000, areUnscaled: true), weightlessNorms: [.value],
         scoreScale: .key("attention.scale", default: 1), activation: .gelu,
         network: { builder throws(ModelFileError) in try Gemma3n(builder) })

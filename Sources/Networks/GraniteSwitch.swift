@@ -34,7 +34,7 @@ final class SwitchedNetwork: Network {
     var bytesBesideFile: Int { adapterTensors.reduce(0) { $0 + $1.updateBytes } }
 
     init(_ model: DecoderBuilder) throws(ModelFileError) {
-        decoder = try model.decoder()
+        decoder = DecoderNetwork(try model.parts())
         switchLayer = model.layerCount
         stateShape = StateShape(decoder.stateShape.layers + [.recurrent(floats: 2)])
         let (hyper, metadata) = (model.hyper, model.file.metadata)

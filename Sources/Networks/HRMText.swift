@@ -45,8 +45,9 @@ extension DecoderBuilder {
             }
         }
         return DecoderNetwork(
-            embedding: try embedding(table), layers: layers, head: try head(table), rotaries: rotaries,
-            trainedContext: trainedContext, streams: 2, gather: StackConnection(isHigh: true))
+            DecoderNetwork.Parts(
+                embedding: try embedding(table), layers: layers, head: try head(table), rotaries: rotaries,
+                trainedContext: trainedContext, streams: 2, gather: StackConnection(isHigh: true)))
     }
 }
 

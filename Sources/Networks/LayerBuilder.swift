@@ -62,40 +62,42 @@ struct LayerBuilder {
 
     // MARK: Attention
 
-    /// - Parameter shared: Layer whose keys and values this one attends to; `nil`: its own.
+    /// - Parameters:
+    ///   - shared: Layer whose keys and values this one attends to; `nil`: its own.
+    ///   - values: Name of the projection of values.
+    ///   - isHalfRotated: Whether half of `rope.dimension_count` is rotated.
     /// - Returns: `nil` if the layer has no heads.
-    func attention(sharing shared: Int? = nil) throws(ModelFileError) -> SelfAttention? {
+    func attention(
+        sharing shared: Int? = nil, values: String = "attn_v", isHalfRotated: Bool = false
+    ) throws(ModelFileError) -> SelfAttention? {
         let (heads, kvHeads) = (model.headCounts[index], model.kvHeadCounts[index])
         guard heads > 0 else { return nil }
         guard kvHeads > 0 else {
             throw hyper.invalid("attention.head_count_kv", "above 0 in layer \(index)", found: kvHeads)
         }
         let (keyWidth, valueWidth) = try headWidths()
-        let rotary = try rotary(headWidth: keyWidth)
+        let rotary = try rotary(headWidth: keyWidth, isHalved: isHalfRotated)
         var parts = try projections(
-            heads: heads, kvHeads: kvHeads, keyWidth: keyWidth, valueWidth: valueWidth, queriesOnly: shared != nil)
+            heads: heads, kvHeads: kvHeads, keyWidth: keyWidth, valueWidth: valueWidth, values: values,
+            queriesOnly: shared != nil)
         parts.queryNorm = try headNorm(.query, "attn_q_norm", heads: heads, keyWidth)
-        let keyNorm = try headNorm(.key, "attn_k_norm", heads: kvHeads, keyWidth)
-        if parts.queryNorm != nil || !family.normsComeInPairs { parts.keyNorm = keyNorm }
+        parts.keyNorm = try headNorm(.key, "attn_k_norm", heads: kvHeads, keyWidth)
         parts.valueNorm = try headNorm(.value, "attn_v_norm", heads: kvHeads, valueWidth)
-        parts.gateIsSoftplus = family.softplusGates
         parts.normsFollowRotation = family.normsFollowRotation
         let clamp = try model.factor(family.clamp)
         parts.clamp = clamp == 0 ? nil : clamp
         parts.rotary = rotary
-        parts.temperature = try temperature(isRotated: rotary != nil)
-        parts.valueScale = try model.factor(family.valueScale)
+        parts.temperature = try temperature()
         if has("attn_sub_norm.weight") {
             parts.innerNorm = try model.norm(name + "attn_sub_norm", width: heads * valueWidth)
         }
-        let isChunked = window != nil && family.windows?.areChunks == true
         return SelfAttention(
             parts,
             state: shared.map { .shared(layer: $0) }
                 ?? .keysAndValues(heads: kvHeads, keyWidth: keyWidth, valueWidth: valueWidth, window: window),
             keyWidth: keyWidth, valueWidth: valueWidth,
             shape: AttentionShape(
-                heads: heads, scale: try scoreScale(keyWidth: keyWidth), window: window, isChunked: isChunked,
+                heads: heads, scale: try scoreScale(keyWidth: keyWidth), window: window,
                 softcap: try model.factor(family.scoreSoftcap), slopes: try slopes(heads: heads),
                 sinks: try file.vectorIfPresent(name + "attn_sinks.weight", heads)))
     }
@@ -113,17 +115,16 @@ struct LayerBuilder {
     }
 
     /// Index of the layer's rotary embedding; `nil`: no rotation.
-    func rotary(headWidth: Int) throws(ModelFileError) -> Int? {
+    func rotary(headWidth: Int, isHalved: Bool = false) throws(ModelFileError) -> Int? {
         guard let layout = family.rotary, try family.rotates(self) else { return nil }
         return model.index(
             of: try hyper.rotary(
                 layout, headWidth: headWidth, trainedContext: model.trainedContext, context: model.context,
-                sections: family.sections, isHalved: window == nil && family.windows?.halvesOthersRotation == true,
-                windows: window == nil ? nil : family.windows))
+                sections: family.sections, isHalved: isHalved, windows: window == nil ? nil : family.windows))
     }
 
     private func projections(
-        heads: Int, kvHeads: Int, keyWidth: Int, valueWidth: Int, queriesOnly: Bool
+        heads: Int, kvHeads: Int, keyWidth: Int, valueWidth: Int, values: String, queriesOnly: Bool
     ) throws(ModelFileError) -> SelfAttention.Parts {
         let widths = [heads * keyWidth, kvHeads * keyWidth, kvHeads * valueWidth]
         let output = try linear("attn_output", from: heads * valueWidth, to: width)
@@ -143,10 +144,7 @@ struct LayerBuilder {
                 query: try linear("attn_q", from: width, to: widths[0] * (family.queryHoldsGate ? 2 : 1)),
                 queryHoldsGate: family.queryHoldsGate,
                 key: try linear("attn_k", from: width, to: widths[1]),
-                // Gemma 4's global layers have none: the key projection also gives the values.
-                value: try linear(
-                    has("attn_v.weight") ? "attn_v" : family.valuesMayBeKeys ? "attn_k" : "attn_v", from: width,
-                    to: widths[2]),
+                value: try linear(values, from: width, to: widths[2]),
                 output: output)
         }
         parts.gate = try outputGate(heads: heads, valueWidth: valueWidth)
@@ -178,7 +176,7 @@ struct LayerBuilder {
             self.name + name + ".weight",
             shape: tensor.shape.count == 2 ? [headWidth, heads] : [heads * headWidth])
         return Norm(
-            family.headNormKind ?? model.norm, weight: all.floats(),
+            model.norm, weight: all.floats(),
             bias: try file.tensorIfPresent(self.name + name + ".bias", shape: all.shape)?.floats(),
             epsilon: model.epsilon, groupWidth: family.normsAllHeads ? nil : headWidth)
     }
@@ -200,8 +198,8 @@ struct LayerBuilder {
         }
     }
 
-    private func temperature(isRotated: Bool) throws(ModelFileError) -> SelfAttention.Temperature? {
-        guard let style = family.temperature, !(style.isOfUnrotatedLayers && isRotated) else { return nil }
+    private func temperature() throws(ModelFileError) -> SelfAttention.Temperature? {
+        guard let style = family.temperature else { return nil }
         let scale = try model.factor(style.scale)
         guard scale != 0 else { return nil }
         return SelfAttention.Temperature(scale: scale, length: try model.factor(style.length), offset: style.offset)

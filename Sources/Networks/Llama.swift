@@ -58,16 +58,18 @@ extension Family {
         "apertus": Family(
             unused: ["attn_q_norm.bias", "attn_k_norm.bias"], isGated: false,
             feedForward: { layer throws(ModelFileError) in try layer.xIELU() }),
-        "nanbeige": Family(repeatsLayers: true, rotary: .adjacent, mlpScales: true),
+        "nanbeige": Family(
+            rotary: .adjacent, mlpScales: true,
+            network: { builder throws(ModelFileError) in DecoderNetwork(try builder.loopedParts()) }),
         "llama4": Family(
             rotary: .adjacent,
             rotates: { layer throws(ModelFileError) in !layer.isOfAlternatingWindows || (layer.index + 1) % 4 != 0 },
-            windows: .init(period: 4, size: 8192, hasFixedSize: true, areChunks: true),
+            // Chunks of 8,192 tokens, whatever the file's key says, unless it is 0.
+            windows: .init(period: 4, size: .computed { declared, _ in declared == 0 ? 0 : 8192 }),
             temperature: .init(
-                scale: .key("attention.temperature_scale", default: 0.1), length: .constant(8192), offset: 1,
-                isOfUnrotatedLayers: true),
+                scale: .key("attention.temperature_scale", default: 0.1), length: .constant(8192), offset: 1),
             experts: .init(gating: .sigmoid, normalizesWeights: .declared, weighsInputs: true),
-            adjust: { layer, builder throws(ModelFileError) in try builder.normalizeRotated(&layer) }),
+            adjust: { layer, builder throws(ModelFileError) in builder.adjustLlama4(&layer) }),
     ]
 }
 
@@ -99,17 +101,38 @@ extension LayerBuilder {
                 epsilon: try parameter("eps")))
     }
 
-    /// Normalizes rotated queries and keys without weights in Llama 4 Scout; Maverick, with 128 experts, does not.
-    fileprivate func normalizeRotated(_ layer: inout DecoderNetwork.Layer) throws(ModelFileError) {
-        guard isOfAlternatingWindows, model.experts?.routings[index].count != 128,
-            let mixer = layer.mixer as? SelfAttention
-        else { return }
-        layer.mixer = mixer.changed { parts in
+    /// A token attends within its own chunk, where layers have windows. Layers without rotation scale queries by position.
+    /// Scout normalizes rotated queries and keys without weights; Maverick, with 128 experts, does not.
+    fileprivate func adjustLlama4(_ layer: inout DecoderNetwork.Layer) {
+        layer.changeAttention { parts, shape in
+            shape.isChunked = window != nil
             guard parts.rotary != nil else { return }
+            parts.temperature = nil
+            guard isOfAlternatingWindows, model.experts?.routings[index].count != 128 else { return }
             let width = parts.query.weights.rows / model.headCounts[index]
             parts.normsFollowRotation = true
             (parts.queryNorm, parts.keyNorm) = (model.weightlessNorm(width), model.weightlessNorm(width))
         }
+    }
+}
+
+extension DecoderBuilder {
+    /// The layers are repeated `num_loops` times; each repetition has a state of its own.
+    fileprivate func loopedParts() throws(ModelFileError) -> DecoderNetwork.Parts {
+        var parts = try parts()
+        let layers = parts.layers
+        guard let loops = try hyper.countIfPresent("num_loops"), loops > 1 else { return parts }
+        guard loops * layers.count <= Hyperparameters.maximumBlocks else {
+            throw hyper.invalid(
+                "num_loops", "a number of loops that gives at most \(Hyperparameters.maximumBlocks) layers",
+                found: loops)
+        }
+        var others = layers
+        if try hyper.bool("skip_loop_final_norm") != true {
+            others[layers.count - 1].outputNorm = try norm("output_norm")
+        }
+        parts.layers = (1..<loops).flatMap { _ in others } + layers
+        return parts
     }
 }
 

@@ -26,10 +26,11 @@ extension Family {
             experts: .init(gating: .sigmoid, normalizesWeights: .declared)),
         "smallthinker": Family(
             rotates: { layer throws(ModelFileError) in !layer.isOfAlternatingWindows || layer.index % 4 != 0 },
-            windows: .init(period: 4, globalIsFirst: true, size: 0, hasFixedSize: false), activation: .relu,
+            windows: .init(period: 4, globalIsFirst: true), activation: .relu,
             experts: .init(routesLayerInput: true)),
         "exaone-moe": Family(
-            rotates: { layer throws(ModelFileError) in layer.window != nil }, windows: .init(period: 4, size: 128),
+            rotates: { layer throws(ModelFileError) in layer.window != nil },
+            windows: .init(period: 4, size: .declared(default: 128)),
             experts: .init(gating: .sigmoid, normalizesWeights: .declared)),
         "mellum": Family(
             windows: .init(period: 4, areUnscaled: true), expertScales: true,

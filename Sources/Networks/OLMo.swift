@@ -15,6 +15,7 @@ extension Family {
             mixerNorm: nil, mixerPostNorm: "post_attention_norm", feedForwardNorm: nil,
             feedForwardPostNorm: "post_ffw_norm",
             rotates: { layer throws(ModelFileError) in layer.window != nil || !layer.isOfAlternatingWindows },
-            windows: .init(period: 4, size: 4096, modelLayers: 64)),
+            // Of the two models, the smaller has no windows.
+            windows: .init(period: 4, size: .computed { declared, layers in layers == 64 ? declared ?? 4096 : 0 })),
     ]
 }

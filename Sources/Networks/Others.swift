@@ -38,8 +38,17 @@ extension Family {
                 layer.feedForwardPostNorm = try builder.norm(name)
             }),
         "chameleon": Family(
-            suppressed: 4..<8196, headNormKind: .layer,
+            network: { builder throws(ModelFileError) in
+                var parts = try builder.parts()
+                // Tokens of images, which it was not released to make.
+                parts.head.suppressed = 4..<8196
+                return DecoderNetwork(parts)
+            },
             adjust: { layer, builder throws(ModelFileError) in
+                layer.changeAttention { parts, _ in
+                    parts.queryNorm?.kind = .layer
+                    parts.keyNorm?.kind = .layer
+                }
                 guard try builder.hyper.bool("swin_norm") == true else { return }
                 (layer.mixerPostNorm, layer.mixerNorm) = (layer.mixerNorm, nil)
                 (layer.feedForwardPostNorm, layer.feedForwardNorm) = (layer.feedForwardNorm, nil)
@@ -65,8 +74,11 @@ extension Family {
             experts: .init(
                 gating: .sigmoid, normalizesWeights: .declared, sharesFeedForwardWidth: true)),
         "laguna": Family(
-            windows: .init(period: 4, globalIsFirst: true, areUnscaled: true), softplusGates: true,
-            experts: .init(gating: .sigmoid, normalizesWeights: .declared)),
+            windows: .init(period: 4, globalIsFirst: true, areUnscaled: true),
+            experts: .init(gating: .sigmoid, normalizesWeights: .declared),
+            adjust: { layer, _ throws(ModelFileError) in
+                layer.changeAttention { parts, _ in parts.gateIsSoftplus = true }
+            }),
         "maple": Family(
             rotates: { layer throws(ModelFileError) in layer.window != nil }, windows: .init(period: 4),
             limitsBeforeSiLU: true, experts: .init()),
@@ -75,17 +87,20 @@ extension Family {
                 "attn_q.bias", "attn_k.bias", "attn_v.bias", "attn_q.scale", "attn_k.scale", "attn_v.scale",
             ],
             windows: .init(period: 1, rotaryBase: 10_000, areUnscaled: true),
-            valueScale: .key("attention.value_scale", default: 1), fusedScales: false,
-            hasUnusedMLPs: true, experts: .init(gating: .sigmoid)),
+            fusedScales: false, hasUnusedMLPs: true, experts: .init(gating: .sigmoid),
+            adjust: { layer, builder throws(ModelFileError) in
+                let scale = try builder.hyper.factor("attention.value_scale") ?? 1
+                layer.changeAttention { parts, _ in parts.valueScale = scale }
+            }),
         "step35": Family(
-            windows: .init(period: 4, rotaryBase: 10_000, halvesOthersRotation: true, areUnscaled: true),
-            hasUnusedMLPs: true,
-            experts: .init(gating: .sigmoid, normalizesWeights: .declared)),
+            windows: .init(period: 4, rotaryBase: 10_000, areUnscaled: true), hasUnusedMLPs: true,
+            experts: .init(gating: .sigmoid, normalizesWeights: .declared),
+            mixer: { layer throws(ModelFileError) in try layer.attention(isHalfRotated: layer.window == nil) }),
         "muse-glimmer": Family(
-            mixerPostNorm: "post_attention_norm", feedForwardPostNorm: "post_ffw_norm", normalizesEmbeddings: true,
+            mixerPostNorm: "post_attention_norm", feedForwardPostNorm: "post_ffw_norm",
             logitScale: .key("logit_scale", default: 1), logitSoftcap: .present("final_logit_softcapping", default: 30),
             rotary: .adjacent, rotates: { layer throws(ModelFileError) in layer.window != nil },
-            windows: .init(period: 4),
+            windows: .init(period: 4), network: normalizingEmbeddings,
             adjust: { layer, _ throws(ModelFileError) in
                 layer.mixerPostNorm?.epsilon = 1e-8
                 layer.feedForwardPostNorm?.epsilon = 1e-8
@@ -93,13 +108,23 @@ extension Family {
         "spark2_5": Family(windows: .init(period: 4), activation: .gelu),
         // Norms without weights; a gain per query head; each layer adds the embedding again.
         "talkie": Family(
-            normsHaveWeights: false, normalizesEmbeddings: true, logitScale: .key("logit_scale", default: 1),
+            normsHaveWeights: false, logitScale: .key("logit_scale", default: 1),
             unused: ["ffn_gate.scale", "ffn_up.scale"], normsFollowRotation: true, weightlessNorms: [.key],
-            mlpScales: true,
+            mlpScales: true, network: normalizingEmbeddings,
             adjust: { layer, builder throws(ModelFileError) in
                 layer.embeddingShare = try builder.file.vector(builder.name + "layer_output_scale.weight", 1)[0]
             }),
     ]
+}
+
+extension Family {
+    /// Embeddings are normalized without weights.
+    private static let normalizingEmbeddings: @Sendable (DecoderBuilder) throws(ModelFileError) -> any Network = {
+        builder throws(ModelFileError) in
+        var parts = try builder.parts()
+        parts.embedding.norm = builder.weightlessNorm(builder.width)
+        return DecoderNetwork(parts)
+    }
 }
 
 /// An MLP and a mixture of experts in parallel, outputs added.

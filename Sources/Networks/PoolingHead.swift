@@ -18,13 +18,20 @@ package struct PoolingHead: Sendable {
     /// Projections of the pooled vector, in order.
     private let dense: [Linear]
 
+    /// What a family's classifiers have in common.
+    struct Style: Sendable {
+        /// The pooling before the classifier, if the file does not say.
+        var pooling = Pooling.cls
+        /// Activation of the dense layer; `nil` is tanh.
+        var activation: Activation?
+    }
+
     private struct Classifier: Sendable {
         var dense: Linear?
-        /// Activation of the dense layer; `nil` is tanh.
         var activation: Activation?
         var norm: Norm?
         var output: Linear?
-        /// Whether the scores become probabilities (Qwen3 rerankers: yes and no).
+        /// Whether the scores become probabilities.
         var hasSoftmax = false
     }
 
@@ -36,7 +43,8 @@ package struct PoolingHead: Sendable {
         let width = try hyper.count("embedding_length")
         declared = try Self.pooling(hyper, "pooling_type")
         let reads = try Self.pooling(hyper, "classifier.pooling_type")
-        classifierPooling = reads ?? (isCausal ? .last : architecture == "modern-bert" ? .mean : .cls)
+        let style = EncoderFamily.architectures[architecture]?.classifier ?? Style()
+        classifierPooling = reads ?? (isCausal ? .last : style.pooling)
         guard [.mean, .cls, .last].contains(classifierPooling) else {
             throw hyper.invalid("classifier.pooling_type", "1 (mean), 2 (cls) or 3 (last)", found: classifierPooling)
         }
@@ -67,14 +75,14 @@ package struct PoolingHead: Sendable {
         var classifier = Classifier()
         let inner = first ?? width
         if first != nil { classifier.dense = try file.linear("cls", from: width, to: inner) }
-        if architecture == "modern-bert" { classifier.activation = .gelu }
+        classifier.activation = style.activation
         if let weight = try file.vectorIfPresent("cls.norm.weight", inner) {
             classifier.norm = Norm(
                 .layer, weight: weight, bias: try file.vectorIfPresent("cls.norm.bias", inner),
                 epsilon: Float(try hyper.double("attention.layer_norm_epsilon") ?? 1e-5))
         }
         if last != nil { classifier.output = try file.linear("cls.output", from: inner, to: scores) }
-        classifier.hasSoftmax = ["qwen3", "qwen3vl"].contains(architecture) && scores > 1
+        classifier.hasSoftmax = Family.rerankersOfTwoScores.contains(architecture) && scores > 1
         self.classifier = classifier
     }
 

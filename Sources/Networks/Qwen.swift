@@ -2,6 +2,9 @@ import GGUF
 
 /// Qwen: biases of queries, keys and values in versions 1 and 2; norms of each head's query and key in version 3.
 extension Family {
+    /// Rerankers of these architectures score "yes" and "no"; the scores become probabilities.
+    static let rerankersOfTwoScores: Set<String> = ["qwen3", "qwen3vl"]
+
     static let qwens: [String: Family] = [
         "qwen": Family(feedForward: { layer throws(ModelFileError) in
             // `feed_forward_length` counts gate and up together.

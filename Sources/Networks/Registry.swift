@@ -56,7 +56,7 @@ package enum Registry {
         if architecture == "t5" { return try T5(reader, architecture: architecture) }
         guard let family = families[architecture] else { throw unsupported(architecture, path: file.path) }
         let builder = try DecoderBuilder(reader, architecture: architecture, family, context: context)
-        let network: any Network = if let make = family.network { try make(builder) } else { try builder.decoder() }
+        let network = try family.network(builder)
         try unserved.refuse(layers: builder.layerCount) { family.isUnused($0) }
         return network
     }

@@ -151,17 +151,13 @@ extension LocalModel {
     func sequenceImages(of prompt: ModelPrompt) throws(LocalModelError) -> SequenceImages? {
         guard !prompt.images.isEmpty else { return nil }
         let imageReader = try needImageReader()
+        let decoderSight = Registry.imageSight(architecture: info.architecture, width: info.embeddingSize)
         guard prompt.images.allSatisfy({ $0.rows.matrix.columns == imageReader.encoder.rowWidth }) else {
             throw .invalidOption("images: an image was encoded by another model")
         }
         return SequenceImages(
-            prompt.images, sight: sight ?? imageReader.encoder.family.sight,
+            prompt.images, sight: decoderSight ?? imageReader.encoder.family.sight,
             hasGridPositions: imageReader.encoder.family.hasGridPositions)
-    }
-
-    /// The two small Gemma 4 models were trained with causal attention everywhere; they are recognized by their width.
-    private var sight: ImageSight? {
-        info.architecture == "gemma4" && [1536, 2560].contains(info.embeddingSize) ? .causal : nil
     }
 
     private func needImageReader() throws(LocalModelError) -> ImageReader {

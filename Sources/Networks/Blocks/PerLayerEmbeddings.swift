@@ -14,9 +14,7 @@ final class PerLayerEmbeddings {
     /// - Returns: `nil` if the file has none.
     init?(_ model: DecoderBuilder) throws(ModelFileError) {
         let file = model.file
-        guard model.family.hasPerLayerEmbeddings,
-            let width = file.tensorIfPresent("per_layer_proj_norm.weight")?.shape[0]
-        else { return nil }
+        guard let width = file.tensorIfPresent("per_layer_proj_norm.weight")?.shape[0] else { return nil }
         self.width = width
         layers = model.layerCount
         table = try file.matrix("per_layer_token_embd.weight", columns: width * layers)

@@ -63,9 +63,9 @@ final class SelfAttention: StoringMixer {
     }
 
     /// A copy with changed parts.
-    func changed(_ change: (inout Parts) -> Void) -> SelfAttention {
-        var parts = parts
-        change(&parts)
+    func changed(_ change: (inout Parts, inout AttentionShape) -> Void) -> SelfAttention {
+        var (parts, shape) = (parts, shape)
+        change(&parts, &shape)
         return SelfAttention(parts, state: state, keyWidth: keyWidth, valueWidth: valueWidth, shape: shape)
     }
 
