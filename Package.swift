@@ -102,7 +102,8 @@ let constraint = common + [.unsafeFlags(["-enforce-exclusivity=unchecked"], .whe
 
 let engine: [Target.Dependency] =
     [
-        "Compute", "Constraint", "Dialects", "Engine", "GGUF", "JSON", "KernelFormats", "KernelsPortable", "Networks",
+        "Compute", "Constraint", "Cryptography", "Dialects", "Engine", "GGUF", "JSON", "KernelFormats",
+        "KernelsPortable", "Networks",
         "Platform", "Template", "Tokenizer",
     ] + macros
 let kernelTests: [Target.Dependency] = ["CIntrinsics", "KernelFormats", "KernelsPortable", "TestSupport"] + tiers
@@ -121,6 +122,7 @@ let systemLibraries: [Target] = [
 
 let libraries: [Target] = [
     .target(name: "Platform", swiftSettings: common),
+    .target(name: "Cryptography", dependencies: ["COpenSSL"], swiftSettings: common),
     .target(name: "JSON", swiftSettings: common),
     .target(name: "KernelFormats", path: "Sources/Kernels/Formats", swiftSettings: kernel),
     .target(
@@ -149,20 +151,22 @@ let libraries: [Target] = [
     .target(
         name: "Engine",
         dependencies: [
-            "CLinux", "Compute", "Constraint", "Dialects", "GGUF", "KernelFormats", "KernelsPortable", "Networks",
-            "Platform", "Tokenizer",
+            "CLinux", "Compute", "Constraint", "Cryptography", "Dialects", "GGUF", "KernelFormats", "KernelsPortable",
+            "Networks", "Platform", "Tokenizer",
         ],
         swiftSettings: common),
     .target(
         name: "LocalLLM",
         dependencies: engine, swiftSettings: common + macroSettings, linkerSettings: linking),
     .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL", "Platform"], swiftSettings: common),
-    .target(name: "Wire", dependencies: ["COpenSSL", "JSON"], swiftSettings: common),
+    .target(name: "Wire", dependencies: ["Cryptography", "JSON"], swiftSettings: common),
     .target(
         name: "Providers", dependencies: ["Constraint", "JSON", "LocalLLM", "Template", "Wire"], swiftSettings: common),
     .target(
         name: "Client",
-        dependencies: ["LocalLLM", "HTTP", "JSON", "Providers", "Wire", "CLinux", "CSQLite", "Platform"],
+        dependencies: [
+            "CLinux", "CSQLite", "Cryptography", "HTTP", "JSON", "LocalLLM", "Platform", "Providers", "Wire",
+        ],
         swiftSettings: common),
     .target(name: "CommandLineParsing", dependencies: ["LocalLLM", "Platform"], swiftSettings: common),
     .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
@@ -172,13 +176,15 @@ let programs: [Target] = [
     .target(
         name: "Shim",
         dependencies: [
-            "CLinux", "Constraint", "Dialects", "JSON", "LocalLLM", "Platform", "Providers", "Template", "Tokenizer",
-            "HTTP", "Wire", "CommandLineParsing",
+            "CLinux", "CommandLineParsing", "Constraint", "Cryptography", "Dialects", "HTTP", "JSON", "LocalLLM",
+            "Platform", "Providers", "Template", "Tokenizer", "Wire",
         ],
         exclude: ["Program"], resources: [.embedInCode("Page")], swiftSettings: common),
     .target(
         name: "AppGateway",
-        dependencies: ["CommandLineParsing", "HTTP", "JSON", "LocalLLM", "Platform", "Shim", "Tokenizer", "Wire"],
+        dependencies: [
+            "CommandLineParsing", "Cryptography", "HTTP", "JSON", "LocalLLM", "Platform", "Shim", "Tokenizer", "Wire",
+        ],
         swiftSettings: common),
     .executableTarget(
         name: "ShimProgram", dependencies: ["AppGateway", "Shim"], path: "Sources/Shim/Program", swiftSettings: common),
@@ -214,7 +220,8 @@ let testTargets: [Target] = [
     .testTarget(
         name: "LocalLLMTests",
         dependencies: [
-            "Compute", "Constraint", "Dialects", "Engine", "GGUF", "JSON", "LocalLLM", "Networks", "Platform",
+            "Compute", "Constraint", "Cryptography", "Dialects", "Engine", "GGUF", "JSON", "LocalLLM", "Networks",
+            "Platform",
             "Template", "Tokenizer", "KernelFormats", "TestSupport",
         ],
         // Without the macros their tests do not compile.
@@ -222,9 +229,11 @@ let testTargets: [Target] = [
         swiftSettings: common),
     .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: tests),
     .testTarget(
-        name: "ClientTests", dependencies: ["Client", "LocalLLM", "HTTP", "JSON", "Providers", "Wire", "TestSupport"],
+        name: "ClientTests",
+        dependencies: ["Client", "Cryptography", "LocalLLM", "HTTP", "JSON", "Providers", "Wire", "TestSupport"],
         swiftSettings: tests),
-    .testTarget(name: "WireTests", dependencies: ["JSON", "Wire", "TestSupport"], swiftSettings: tests),
+    .testTarget(
+        name: "WireTests", dependencies: ["Cryptography", "JSON", "Wire", "TestSupport"], swiftSettings: tests),
     .testTarget(
         name: "ChatTests", dependencies: ["CEdit", "Chat", "Client", "CSQLite", "HTTP", "TestSupport"],
         swiftSettings: tests),

@@ -138,6 +138,8 @@ struct Engines {
             FileManager.default.fileExists(atPath: name)
             ? nil : ModelFolder.model(named: name, in: ModelFolder.standard(environment))
         let file = pulled ?? URL(fileURLWithPath: name)
+        var configuration = configuration
+        configuration.keepPrompts(ofDownloaded: file, environment: environment)
         let model = SystemLanguageModel(
             contentsOf: file, configuration: configuration, guardrails: .init(guardrail.map { [$0] } ?? []))
         (self.file, self.model) = (file, model)

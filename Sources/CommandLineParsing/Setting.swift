@@ -12,6 +12,10 @@ package struct Setting<Target: Sendable>: Sendable {
         case number(ClosedRange<Double>, Path<Double?>)
         case flag(Path<Bool>)
         case file(Path<URL?>)
+        /// A folder, which is created where it is needed.
+        case folder(Path<URL?>)
+        /// A number of bytes, written as 500M or 8G.
+        case size(Path<Int?>)
         /// One of some names. `set` returns whether it knows the name.
         case name([String], get: @Sendable (Target) -> String?, set: @Sendable (String, inout Target) -> Bool)
         case adapters(Path<[LocalModel.AdapterFile]>)
@@ -60,6 +64,15 @@ extension Setting<LocalModel.Configuration> {
             configuration.cacheFormat = format
             return true
         })
+    package static let cacheDirectory = Self(
+        Option(
+            "--cache-dir", value: "DIR",
+            default: "the user's cache folder, for downloaded models served on this machine",
+            help: "keep what was computed of prompts in files here, for later starts (docs/security.md)"),
+        .folder(\.cacheDirectory))
+    package static let cacheDisk = Self(
+        Option("--cache-disk", value: "SIZE", default: "8G", help: "maximum size of these files together; 0: none"),
+        .size(\.cacheDiskBytes))
     package static let quantization = Self(
         Option("--quantize", value: "TYPE", help: "quantize the weights while loading: Q4_K_M, Q8_0, …"),
         .name(Mixture.names, get: \.quantization) { name, configuration in
@@ -94,7 +107,10 @@ extension Setting<LocalModel.Configuration> {
     /// Options for every program that loads a model.
     package static let loading: [Self] = [.threads, .tier, .quantization, .expertsOnDisk, .unchecked]
     /// Options of programs that answer with a model.
-    package static let all: [Self] = [.context, .imageEncoder, .draft, .adapters, .cacheType] + loading
+    package static let all: [Self] =
+        [
+            .context, .imageEncoder, .draft, .adapters, .cacheType, .cacheDirectory, .cacheDisk,
+        ] + loading
 }
 
 extension Setting<SamplingOptions> {
@@ -120,6 +136,20 @@ extension Setting<SamplingOptions> {
     package static let recommended: [Self] = [.temperature, .topK, .topP, .minP, .typicalP, .repetitionPenalty]
 }
 
+/// What `byteCount` reads.
+package let sizeForm = "a size such as 500M or 8G"
+
+/// The number of bytes of a size such as 500M or 8G; `nil` if the text is none. K, M, G and T are powers of 1024.
+package func byteCount(_ text: String) -> Int? {
+    let units: [Character: Int] = ["K": 10, "M": 20, "G": 30, "T": 40]
+    let shift = text.last.flatMap { units[Character($0.uppercased())] }
+    guard let number = Int(shift == nil ? text[...] : text.dropLast()), number >= 0, number <= Int.max >> (shift ?? 0)
+    else {
+        return nil
+    }
+    return number << (shift ?? 0)
+}
+
 extension Arguments {
     /// Sets what the command line says.
     package func apply<Target>(_ settings: [Setting<Target>], to target: inout Target) throws(UsageError) {
@@ -133,7 +163,12 @@ extension Arguments {
         case .count(let range, let path): target[keyPath: path] = try int(name, in: range)
         case .number(let range, let path): target[keyPath: path] = try double(name, in: range)
         case .flag(let path): target[keyPath: path] = true
-        case .file(let path): target[keyPath: path] = URL(fileURLWithPath: text)
+        case .file(let path), .folder(let path): target[keyPath: path] = URL(fileURLWithPath: text)
+        case .size(let path):
+            guard let bytes = byteCount(text) else {
+                throw UsageError("\(label(name)): expected \(sizeForm), found '\(text)'")
+            }
+            target[keyPath: path] = bytes
         case .name(let names, _, let set):
             guard set(text, &target) else { throw UsageError(label(name), expected: names, found: text) }
         case .adapters(let path): target[keyPath: path] = strings(name).map { .init(argument: $0) }

@@ -57,10 +57,13 @@ package final class AlignedBuffer: @unchecked Sendable {
 
     /// Zeroed memory, rounded up to a multiple of 64 bytes.
     package init(byteCount: Int) {
-        self.byteCount = max(64, (byteCount + 63) & ~63)
+        self.byteCount = Self.byteCount(byteCount)
         base = UnsafeMutableRawPointer.allocate(byteCount: self.byteCount, alignment: 64)
         memset(base, 0, self.byteCount)
     }
+
+    /// `byteCount` of a buffer for so many bytes.
+    static func byteCount(_ bytes: Int) -> Int { max(64, (bytes + 63) & ~63) }
 
     init(copying other: AlignedBuffer) {
         byteCount = other.byteCount

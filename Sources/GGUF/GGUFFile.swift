@@ -66,3 +66,25 @@ package struct GGUFFile {
 
     package func tensorIfPresent(_ name: String) -> TensorView? { indexByName[name].map { tensors[$0] } }
 }
+
+extension GGUFFile {
+    /// Calls `body` with bytes by which models differ: all metadata but the tokenizer's, and of each tensor its name, type and
+    /// shape, and some of its values. Reading all of the values would take seconds for a large model; one that was trained
+    /// further has others everywhere.
+    package func forEachSample(_ body: (UnsafeRawBufferPointer) -> Void) {
+        func add(_ text: String) { Array(text.utf8).withUnsafeBytes(body) }
+        for key in metadata.keys where !key.hasPrefix("tokenizer.") {
+            add(key)
+            metadata[key]?.withBytes(body)
+        }
+        let sampled = 4096
+        for tensor in tensors {
+            add("\(tensor.name) \(tensor.type) \(tensor.shape)")
+            let bytes = tensor.bytes
+            for start in [0, bytes.count / 2, bytes.count - sampled] {
+                let first = max(0, min(start, bytes.count - sampled))
+                body(UnsafeRawBufferPointer(rebasing: bytes[first..<min(bytes.count, first + sampled)]))
+            }
+        }
+    }
+}

@@ -75,6 +75,11 @@ package struct GGUFValue: Sendable {
         T(littleEndian: file.bytes.loadUnaligned(fromByteOffset: offset, as: T.self))
     }
 
+    /// Calls `body` with the bytes of the value in the file.
+    func withBytes(_ body: (UnsafeRawBufferPointer) -> Void) {
+        body(UnsafeRawBufferPointer(rebasing: file.bytes[offset..<end]))
+    }
+
     /// A description for messages: "u32 7", "string", "array of 3 × f32".
     var summary: String {
         switch type {

@@ -4,10 +4,17 @@ package import Foundation
 package enum DataFolder {
     /// Folder for user data by the XDG Base Directory Specification, which ignores paths that are not absolute.
     package static func url(_ environment: [String: String]) -> URL {
-        let data =
-            environment["XDG_DATA_HOME"].flatMap { $0.utf8.starts(with: "/".utf8) ? URL(fileURLWithPath: $0) : nil }
-            ?? URL(fileURLWithPath: environment["HOME"] ?? NSHomeDirectory()).appendingPathComponent(".local/share")
-        return data.appendingPathComponent("localllm")
+        url(environment, "XDG_DATA_HOME", ".local/share")
+    }
+
+    /// Folder for what can be computed again.
+    package static func cache(_ environment: [String: String]) -> URL { url(environment, "XDG_CACHE_HOME", ".cache") }
+
+    private static func url(_ environment: [String: String], _ variable: String, _ standard: String) -> URL {
+        let folder =
+            environment[variable].flatMap { $0.utf8.starts(with: "/".utf8) ? URL(fileURLWithPath: $0) : nil }
+            ?? URL(fileURLWithPath: environment["HOME"] ?? NSHomeDirectory()).appendingPathComponent(standard)
+        return folder.appendingPathComponent("localllm")
     }
 }
 

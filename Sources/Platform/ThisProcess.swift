@@ -3,13 +3,16 @@ package import Foundation
 /// This program and its process.
 package enum ThisProcess {
     /// The folder of the program's file, with links resolved.
-    package static var folder: URL {
+    package static var folder: URL { file.deletingLastPathComponent() }
+
+    /// The program's file, with links resolved.
+    package static var file: URL {
         #if os(Linux)
             let program = URL(fileURLWithPath: "/proc/self/exe")
         #else
             let program = URL(fileURLWithPath: CommandLine.arguments[0])
         #endif
-        return program.resolvingSymlinksInPath().deletingLastPathComponent()
+        return program.resolvingSymlinksInPath()
     }
 
     /// The number of open files, and their maximum (`ulimit -n`).

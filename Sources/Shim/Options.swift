@@ -1,5 +1,6 @@
 import CommandLineParsing
 import Foundation
+import HTTP
 import LocalLLM
 
 /// The server's command-line options.
@@ -57,6 +58,7 @@ struct Options: Sendable {
                shim list | show NAME                                   show the downloaded models, or one of them
                shim ps | stop NAME                                     show a running server's loaded models, or unload one
                shim rm NAME                                            remove a downloaded model
+               shim cache [clear [MODEL]]                              show or remove what was kept of prompts
                shim config check FILE                                  show what a configuration file would serve
 
         Serves language models through an OpenAI-compatible HTTP API: /v1/chat/completions, /v1/completions,
@@ -103,7 +105,8 @@ struct Options: Sendable {
         var arguments = arguments
         try file?.setDefaults(of: &arguments)
         (self.arguments, self.file) = (arguments, file)
-        let defaults = ModelSettings(configuration: try arguments.configuration(ModelOption.all))
+        var defaults = ModelSettings(configuration: try arguments.configuration(ModelOption.all))
+        defaults.configuration.reportsCacheProblem = { Shim.complain("warning: \($0)") }
         models = try ModelCatalog(
             arguments, environment: environment, defaults: defaults, configured: file?.models(defaults) ?? [])
         for option in [ModelOption.imageEncoder, .draft, .adapters].map(\.option.names.last!)
@@ -120,6 +123,8 @@ struct Options: Sendable {
         }
         idleUnload = try arguments.int("--idle-unload", in: 1...Int(Int32.max))
         host = arguments.string("--host") ?? "127.0.0.1"
+        // Other machines' prompts are not written to disk unless asked for.
+        models.keepsPromptsOfDownloaded = isLoopback(host)
         port = UInt16(try arguments.int("--port", in: 0...65535) ?? 8080)
         readsBareCalls = !arguments.has("--no-bare-calls")
         requestTimeout = .seconds(try arguments.int("--request-timeout", in: 1...1_000_000) ?? 3600)

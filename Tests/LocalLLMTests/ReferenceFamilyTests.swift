@@ -1,6 +1,8 @@
 @testable import Networks
 @testable import Compute
+@testable import Engine
 import Foundation
+import KernelFormats
 import TestSupport
 import Testing
 
@@ -213,14 +215,15 @@ struct ReferenceFamilyTests {
     }
 
     @Test(arguments: own)
-    func `a second turn computes less than a tenth of the first, and has the same text`(
+    func `a second turn computes less than a tenth of the first, also after a restart, and has the same text`(
         _ reference: Reference
     ) async throws {
         let url = try reference.url(in: directory)
-        let (model, fresh) = (
-            try await LocalModel.load(from: url, configuration: .init(contextSize: 1024, threads: 2)),
-            try await LocalModel.load(from: url, configuration: .init(contextSize: 1024, threads: 2))
-        )
+        let kept = try TemporaryDirectory()
+        var configuration = LocalModel.Configuration(contextSize: 1024, threads: 2)
+        let fresh = try await LocalModel.load(from: url, configuration: configuration)
+        configuration.cacheDirectory = kept.url
+        let model = try await LocalModel.load(from: url, configuration: configuration)
         func answer(_ model: LocalModel, _ prompt: [Int32]) async throws -> (tokens: [Int32], cached: Int) {
             var (tokens, cached): ([Int32], Int) = ([], 0)
             let options = SamplingOptions(temperature: 0, maximumTokens: 6)
@@ -236,7 +239,16 @@ struct ReferenceFamilyTests {
         }
         let first = try await answer(model, prompt)
         let turn = Array(prompt.dropLast(5)) + first.tokens + Array(reference.tokens.prefix(9))
+        func pages() -> Int {
+            PrefixStore.models(in: kept.url.path).flatMap(PrefixStore.files).count { $0.path.hasSuffix(".kv") }
+        }
+        for _ in 0..<1000 where pages() < (prompt.count - 5) / pageTokens {
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        let restarted = try await LocalModel.load(from: url, configuration: configuration)
+        let after = try await answer(restarted, turn)
         let second = try await answer(model, turn)
+        #expect(after.cached == second.cached && after.tokens == second.tokens)
         #expect(first.cached == 0)
         #expect(turn.count - second.cached < prompt.count / 10)
         #expect(try await answer(fresh, turn).tokens == second.tokens)

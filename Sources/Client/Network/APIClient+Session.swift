@@ -1,3 +1,4 @@
+import Cryptography
 public import Foundation
 import JSON
 import Wire

@@ -23,6 +23,13 @@ package final class SequenceState {
             memory.bytes += buffer.byteCount
         }
 
+        /// A part with contents that were stored.
+        package init(_ contents: AlignedBuffer, in memory: StateMemory) {
+            buffer = contents
+            self.memory = memory
+            memory.bytes += buffer.byteCount
+        }
+
         fileprivate init(copying other: Part) {
             buffer = AlignedBuffer(copying: other.buffer)
             memory = other.memory
@@ -32,6 +39,9 @@ package final class SequenceState {
         deinit { memory.bytes -= buffer.byteCount }
 
         var base: UnsafeMutableRawPointer { buffer.base }
+        package var contents: UnsafeRawBufferPointer {
+            UnsafeRawBufferPointer(start: buffer.base, count: buffer.byteCount)
+        }
     }
 
     /// Consecutive pages of one group.
@@ -57,6 +67,9 @@ package final class SequenceState {
         /// By group; empty for groups without a window.
         fileprivate let windows: [Pages]
         fileprivate let recurrent: Part?
+
+        /// The pages of each window, then the recurrent floats.
+        package var parts: [Part] { windows.flatMap(\.parts) + (recurrent.map { [$0] } ?? []) }
     }
 
     /// Maximum checkpoints of a sequence; one more drops the oldest.
@@ -226,5 +239,40 @@ extension SequenceState {
         zip(shape.groups, pages).reduce(recurrent == nil ? 0 : shape.recurrentBytes) {
             $0 + $1.0.pageBytes * $1.1.parts.count
         }
+    }
+}
+
+// MARK: Storing
+
+extension StateShape {
+    /// Bytes of the parts of a shared page.
+    package var sharedPageBytes: [Int] { sharedGroups.map { AlignedBuffer.byteCount(groups[$0].pageBytes) } }
+
+    /// Bytes of the parts of a checkpoint at a length, in the order of `Checkpoint.parts`.
+    package func checkpointBytes(at length: Int) -> [Int] {
+        windowPages(at: length).flatMap { group, pages in
+            pages.map { _ in AlignedBuffer.byteCount(group.pageBytes) }
+        } + (recurrentFloats > 0 ? [AlignedBuffer.byteCount(recurrentBytes)] : [])
+    }
+
+    /// By group; empty for groups without a window.
+    fileprivate func windowPages(at length: Int) -> [(group: Group, pages: Range<Int>)] {
+        groups.map { group in
+            let end = (length + pageTokens - 1) / pageTokens
+            return (group, group.window == nil ? 0..<0 : min(end, group.oldest(seenFrom: length) / pageTokens)..<end)
+        }
+    }
+}
+
+extension SequenceState.Checkpoint {
+    /// A checkpoint from its parts, which were stored.
+    package init(_ parts: [SequenceState.Part], at length: Int, of shape: StateShape) {
+        count = length
+        var rest = parts[...]
+        windows = shape.windowPages(at: length).map { _, pages in
+            defer { rest = rest.dropFirst(pages.count) }
+            return SequenceState.Pages(first: pages.lowerBound, parts: Array(rest.prefix(pages.count)))
+        }
+        recurrent = rest.first
     }
 }

@@ -11,6 +11,8 @@ package import Tokenizer
 package final class ModelThread: @unchecked Sendable {
     private enum InboxMessage {
         case generate(Scheduler.ID, Request, AsyncThrowingStream<GenerationPiece, any Error>.Continuation)
+        /// What was found on disk of a prompt.
+        case found(Scheduler.ID, PrefixDisk.Found?)
         case cancel(Scheduler.ID)
         /// Other work to run between two steps.
         case perform(Reading, client: String)
@@ -54,6 +56,10 @@ package final class ModelThread: @unchecked Sendable {
     /// Counts the bytes of all states of this engine.
     private let memory = StateMemory()
     private(set) var prefixes: PrefixCache
+    /// Keeps prompts beyond the life of the process; `nil`: in memory only.
+    private let disk: PrefixDisk?
+    /// Sequences whose prompts are looked up on disk; they are not scheduled yet.
+    private var lookedUp: [Scheduler.ID: Request] = [:]
     /// Seconds per prompt row in recent steps; sizes the next step.
     private var secondsOfRow = 0.0
     /// Times of decoding steps.
@@ -70,10 +76,12 @@ package final class ModelThread: @unchecked Sendable {
     ///   - spareBytes: Bytes that can still be allocated now.
     ///   - queueLimit: Maximum waiting requests.
     ///   - drafter: Drafts tokens for sequences that have no other drafts.
+    ///   - store: Where prompts are kept for later processes, and the key of a prompt with these adapters and this salt there.
     ///   - checkIntact: Throws if the model's file has changed, which makes results worthless.
     package init(
         network: any Network, compute: Compute, tokenizer: TextTokenizer?, drafter: Drafter? = nil, cacheBytes: Int,
         spareBytes: @escaping @Sendable () -> Int, queueLimit: Int, name: String = "the model",
+        store: (files: PrefixStore, key: (AdapterSelection, _ salt: String?) -> PrefixKey?)? = nil,
         checkIntact: @escaping @Sendable () throws -> Void = {}
     ) {
         let (shape, draftShape) = (network.stateShape, drafter?.shape)
@@ -81,7 +89,8 @@ package final class ModelThread: @unchecked Sendable {
             concurrency: Self.concurrency, capacity: cacheBytes,
             stateBytes: { shape.bytes(tokens: $0) + (draftShape?.bytes(tokens: $0) ?? 0) })
         self.drafter = drafter
-        prefixes = PrefixCache(memory)
+        prefixes = PrefixCache(memory, makeKey: store?.key ?? { _, _ in nil })
+        disk = store.map { PrefixDisk($0.files, shape, capacity: cacheBytes) }
         sampling = StepSampling(pool: compute.pool, model: name, arrival: arrival)
         self.network = network
         self.compute = compute
@@ -176,6 +185,7 @@ package final class ModelThread: @unchecked Sendable {
             for message in messages() {
                 switch message {
                 case .generate(let id, let request, let continuation): begin(id, request, continuation)
+                case .found(let id, let found): schedule(id, with: found)
                 case .cancel(let id): end(id)
                 case .perform(let reading, let client): readings.append(reading, of: client)
                 case .stop: return shutDown()
@@ -226,12 +236,44 @@ package final class ModelThread: @unchecked Sendable {
         let sequence = Sequence(
             request, network, memory, tokenizer, drafter, continuation,
             side: sampling.queue(of: request.client ?? "\(request.group?.number ?? -id)"))
+        sequences[id] = sequence
+        guard disk != nil, lookUp(id, sequence, request) else { return schedule(id, request) }
+    }
+
+    /// Looks for the prompt on disk. - Returns: Whether it may be there.
+    private func lookUp(_ id: Scheduler.ID, _ sequence: Sequence, _ request: Request) -> Bool {
+        let path = sequence.progress.knownPath(request.tokens[...], in: &prefixes)
+        let key = path.last.map(\.key) ?? prefixes.root(request.adapters, salt: request.options.cacheSalt).key
+        disk?.touch(path)
+        guard let disk, let key, sequence.progress.encoding == nil, disk.mayHave(request.tokens[...], after: path)
+        else {
+            return false
+        }
+        lookedUp[id] = request
+        disk.find(
+            request.tokens[...], after: key, known: path.count, client: request.client ?? "\(-id)",
+            secondsOfRow: secondsOfRow, bytes: scheduler.capacity / 2
+        ) { [weak self] found in self?.send(.found(id, found)) }
+        return true
+    }
+
+    /// Schedules a sequence whose prompt was looked up on disk.
+    private func schedule(_ id: Scheduler.ID, with found: PrefixDisk.Found?) {
+        guard let request = lookedUp.removeValue(forKey: id) else { return }
+        if let found {
+            prefixes.shrink(to: max(0, scheduler.capacity - found.bytes))
+            sequences[id]?.progress.restore(found, of: request.tokens, into: &prefixes)
+        }
+        schedule(id, request)
+    }
+
+    private func schedule(_ id: Scheduler.ID, _ request: Request) {
+        guard let sequence = sequences[id] else { return }
         // The running prefill that shares the longest prefix.
-        let leader = sequences.filter { !sampling.isBusy($0.key) && $0.value.isPrefilling }
+        let leader = sequences.filter { $0.key != id && !sampling.isBusy($0.key) && $0.value.isPrefilling }
             .map { (id: $0.key, tokens: sequence.sharedPrompt(with: $0.value)) }
             .max { $0.tokens < $1.tokens }
         if let leader { sequences[leader.id]?.progress.wantCheckpoint(at: leader.tokens) }
-        sequences[id] = sequence
         scheduler.add(
             id, group: request.group?.number, client: request.client, promptTokens: request.tokens.count, after: leader)
     }
@@ -356,6 +398,7 @@ package final class ModelThread: @unchecked Sendable {
                 let isDone = try outcome.get()
                 if hasSampled { sequence.rollBackRejected() }
                 sequence.share(with: &prefixes)
+                disk?.keep(sequence.progress.path)
                 if isDone {
                     end(id)
                 } else if hasSampled {
@@ -385,7 +428,7 @@ package final class ModelThread: @unchecked Sendable {
     private func draftRoom(after entries: [Scheduler.Entry]) -> DraftRoom? {
         let answers = Set(entries.lazy.filter { $0.outputs > 0 }.map(\.id))
         let isPrefilling = sequences.contains {
-            !answers.contains($0.key) && !sampling.isBusy($0.key) && $0.value.isPrefilling
+            !answers.contains($0.key) && !sampling.isBusy($0.key) && lookedUp[$0.key] == nil && $0.value.isPrefilling
         }
         return isPrefilling ? nil : DraftRoom(answers: sequences.count)
     }
@@ -410,6 +453,7 @@ package final class ModelThread: @unchecked Sendable {
 
     private func end(_ id: Scheduler.ID) {
         scheduler.remove(id)
+        lookedUp[id] = nil
         if let sequence = sequences.removeValue(forKey: id) {
             sequence.answer.continuation.finish()
             sampling.abandon(id, sequence)
@@ -424,5 +468,6 @@ package final class ModelThread: @unchecked Sendable {
         sequences = [:]
         compute.pool.stop()
         sampling.stop()
+        disk?.stop()
     }
 }

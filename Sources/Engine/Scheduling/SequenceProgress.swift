@@ -87,6 +87,33 @@ final class SequenceProgress {
         if cachedTokens == nil { cachedTokens = state.count }
     }
 
+    /// Nodes of the prefix cache from which the sequence could begin now.
+    func knownPath(_ prompt: ArraySlice<Int32>, in prefixes: inout PrefixCache) -> [PrefixCache.Node] {
+        let path = prefixes.longestPrefix(
+            of: prompt.dropLast(), after: prefixes.root(adapters, salt: cacheSalt), promptOnly: true)
+        guard state.shape.needsCheckpoints else { return path }
+        return Array(path.prefix((path.lastIndex { $0.checkpoint != nil } ?? -1) + 1))
+    }
+
+    /// Adds pages that were found on disk to the prefix cache.
+    func restore(_ found: PrefixDisk.Found, of prompt: [Int32], into prefixes: inout PrefixCache) {
+        var node = prefixes.root(adapters, salt: cacheSalt)
+        let known = prefixes.longestPrefix(of: prompt[..<(found.first * pageTokens)], after: node, promptOnly: true)
+        // Pages before them may have been evicted meanwhile.
+        guard known.count == found.first else { return }
+        node = known.last ?? node
+        for (index, buffers) in found.pages.enumerated() {
+            let start = (found.first + index) * pageTokens
+            let parts = buffers.map { SequenceState.Part($0, in: memory) }
+            node = prefixes.insert(parts, of: prompt[start..<start + pageTokens], after: node, isPrompt: true)
+            node.isStored = true
+        }
+        guard let checkpoint = found.checkpoint, node.checkpoint == nil else { return }
+        node.checkpoint = SequenceState.Checkpoint(
+            checkpoint.map { SequenceState.Part($0, in: memory) },
+            at: (found.first + found.pages.count) * pageTokens, of: state.shape)
+    }
+
     /// Discards everything when the sequence is preempted.
     func forget() {
         state = SequenceState(state.shape, in: memory)

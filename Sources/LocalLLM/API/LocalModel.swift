@@ -153,9 +153,11 @@ public final class LocalModel: Sendable {
         markup = format.markup()
         constraints = ConstraintStore(own: markup.markerTokens)
         defaults = try Sampler.Chain(recommendedBy: file).overridden(by: configuration.sampling)
+        let files = PromptFiles(loaded, configuration, name: info.name, adapters: loadedAdapters)
         thread = ModelThread(
             network: network, compute: compute, tokenizer: try? format.tokenizer.get(), drafter: loaded.drafter,
             cacheBytes: cacheBytes, spareBytes: spareBytes, queueLimit: configuration.queueLimit, name: info.name,
+            store: files.map { ($0.store, $0.key) },
             checkIntact: { [draftFile = loaded.draftFile] () throws(ModelFileError) in
                 try file.checkIntact()
                 try draftFile?.checkIntact()

@@ -35,6 +35,14 @@ extension LocalModel {
         /// A smaller model with the same vocabulary that drafts tokens; `nil`: only the text so far and heads for
         /// multi-token prediction in the model's file do. Drafts speed answers up without changing them.
         public var draftModel: URL?
+        /// A folder in which the keys and values of prompts are kept for later processes: a prompt that begins like an earlier one
+        /// is read from there where that is faster than computing it. Several processes may use a folder together. Its files
+        /// tell what the prompts said (docs/security.md). `nil`: prompts are kept in memory only.
+        public var cacheDirectory: URL?
+        /// Maximum bytes of all files in `cacheDirectory`, where those used last stay. `nil`: 8 GiB; 0: none are kept.
+        public var cacheDiskBytes: Int?
+        /// Called with a sentence when prompts cannot be kept, for a log.
+        package var reportsCacheProblem: (@Sendable (String) -> Void)?
         /// Capacity of the cache in tokens, for tests; `nil`: what half of the available memory holds.
         package var cacheTokens: Int?
 

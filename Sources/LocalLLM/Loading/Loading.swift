@@ -17,6 +17,8 @@ struct LoadedNetwork {
     let kernels: String
     /// Bytes of the weights that stay in the memory-mapped file.
     let mappedBytes: Int
+    /// Whether the weights were repacked for the kernels.
+    let isPacked: Bool
 }
 
 /// Reads a model's weights; reports progress and can be cancelled.
@@ -91,8 +93,7 @@ final class Loading: Sendable {
             try file.checkIntact()
             return LoadedNetwork(
                 file: file, network: network, imageReader: imageReader, drafter: drafter, draftFile: draftFile,
-                compute: compute,
-                kernels: kernels, mappedBytes: mappedBytes)
+                compute: compute, kernels: kernels, mappedBytes: mappedBytes, isPacked: hasRoom)
         } catch {
             compute.pool.stop()
             throw error

@@ -76,7 +76,8 @@ extension Setting {
         case .count(_, let path): target[keyPath: path].map { "\($0)" }
         case .number(_, let path): target[keyPath: path].map { ConfigNode.text($0) }
         case .flag(let path): "\(target[keyPath: path])"
-        case .file(let path): target[keyPath: path]?.path
+        case .file(let path), .folder(let path): target[keyPath: path]?.path
+        case .size(let path): target[keyPath: path].map { "\($0) bytes" }
         case .name(_, let get, _): get(target)
         case .adapters(let path):
             target[keyPath: path].isEmpty

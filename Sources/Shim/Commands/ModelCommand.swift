@@ -4,7 +4,7 @@ import LocalLLM
 
 /// Subcommands of `shim` for downloaded models and for a running server.
 enum ModelCommand: String {
-    case pull, list, show, rm, run, ps, stop, config
+    case pull, list, show, rm, run, ps, stop, config, cache
 
     /// Text of `--help`.
     var usage: String {
@@ -38,6 +38,14 @@ enum ModelCommand: String {
                 comes from. Reads the headers of the model files, and loads no weights. Exits with 1 if the server would not
                 start.
                 """
+            case .cache:
+                """
+                usage: shim cache
+                       shim cache clear [MODEL]
+
+                Lists what was kept of prompts, so that they need not be computed again (--cache-dir), or removes it: of a model,
+                or of all.
+                """
             case .rm: "usage: shim rm NAME\n\nRemoves a downloaded model or an incomplete download."
             }
         return "\(text)\n\n\(options.help)"
@@ -54,6 +62,7 @@ enum ModelCommand: String {
         case .ps, .stop: RunningServer.options + [help]
         case .list, .show, .rm, .run: [directory, help]
         case .config: [help]
+        case .cache: CacheCommand.options + [help]
         }
     }
 
@@ -73,6 +82,7 @@ enum ModelCommand: String {
             try await RunningServer(arguments, environment: environment).unload(name)
             return Shim.say("unloaded \(name)")
         }
+        if self == .cache { return Shim.say(try CacheCommand.run(arguments, environment: environment)) }
         if self == .config {
             guard arguments.operands.count == 2, arguments.operands[0] == "check" else {
                 throw UsageError("expected: shim config check FILE")
@@ -83,7 +93,7 @@ enum ModelCommand: String {
             arguments.string("--models-dir").map { URL(fileURLWithPath: $0) }
             ?? ModelFolder.standard(environment)
         switch self {
-        case .run, .ps, .stop, .config: break  // above
+        case .run, .ps, .stop, .config, .cache: break  // above
         case .list: Shim.say(ModelListing(directory).text)
         case .show: Shim.say(try describe(downloadedModel(try operand(arguments, "NAME"), in: directory)))
         case .rm:

@@ -1,4 +1,5 @@
 import CommandLineParsing
+import Cryptography
 import Foundation
 import LocalLLM
 import Wire

@@ -141,6 +141,10 @@ struct ConfigNode: Sendable {
         case .number(let range, let path): target[keyPath: path] = try double(in: range)
         case .flag(let path): target[keyPath: path] = try bool()
         case .file(let path): target[keyPath: path] = try existingURL()
+        case .folder(let path): target[keyPath: path] = try url()
+        case .size(let path):
+            guard let bytes = byteCount(try string()) else { throw expected(sizeForm) }
+            target[keyPath: path] = bytes
         case .name(let names, _, let set):
             guard set(try string(), &target) else { throw expected(names.joined(separator: ", ")) }
         case .adapters(let path):

@@ -1,4 +1,5 @@
 package import CommandLineParsing
+import Cryptography
 import Foundation
 import HTTP
 import Wire

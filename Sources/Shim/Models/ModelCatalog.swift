@@ -18,13 +18,19 @@ struct ModelCatalog: Sendable {
     var defaults = ModelSettings()
     /// Settings of single models, by `key`.
     var settings: [String: ModelSettings] = [:]
+    /// Whether prompts of downloaded models are kept on disk even if no option says so.
+    var keepsPromptsOfDownloaded = false
     /// Where the settings of single models stand in the configuration file, by `key` and by the name of the setting.
     var places: [String: [String: String]] = [:]
 
     /// The file, however its path is written.
     static func key(_ url: URL) -> String { url.standardizedFileURL.path }
 
-    func settings(of url: URL) -> ModelSettings { settings.isEmpty ? defaults : settings[Self.key(url)] ?? defaults }
+    func settings(of url: URL) -> ModelSettings {
+        var found = settings.isEmpty ? defaults : settings[Self.key(url)] ?? defaults
+        if keepsPromptsOfDownloaded { found.configuration.keepPrompts(ofDownloaded: url) }
+        return found
+    }
 
     /// Whether any model may have an image encoder.
     var seesImages: Bool {

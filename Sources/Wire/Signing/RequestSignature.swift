@@ -1,3 +1,4 @@
+import Cryptography
 /// The chat app's request signature: the headers `x-signature` and `x-timestamp`.
 ///
 /// The key is the app's auth key for `/auth_token`, and the session token for everything else.

@@ -19,13 +19,20 @@ struct PrefixCache {
         var draftPages: [SequenceState.Part]?
         /// Whether this page and all before it were prefilled.
         let isPrompt: Bool
+        /// The key of the page on disk; `nil` if it is not to be stored.
+        let key: PrefixKey?
+        /// Whether the page is on disk or about to be written, with the checkpoint if there is one.
+        var isStored = false
+        /// When the files of this page and those before it were last marked as used.
+        var touched: ContinuousClock.Instant?
         fileprivate let id: Int
         fileprivate unowned let parent: Node?
         fileprivate var children = 0
         /// When a sequence last began with this node; never later than the parent's.
         fileprivate var lastUse = 0
 
-        fileprivate init(id: Int, pages: [SequenceState.Part], isPrompt: Bool, parent: Node?) {
+        fileprivate init(id: Int, pages: [SequenceState.Part], isPrompt: Bool, key: PrefixKey?, parent: Node?) {
+            self.key = key
             self.id = id
             self.pages = pages
             self.isPrompt = isPrompt
@@ -51,11 +58,19 @@ struct PrefixCache {
     /// All nodes in one flat table, so that deep trees need no recursion.
     private var nodes: [Key: Node] = [:]
     private let memory: StateMemory
+    /// The keys of prompts with these adapters and this salt on disk; `nil`: they are not stored.
+    private let makeKey: (AdapterSelection, _ salt: String?) -> PrefixKey?
     private var lastID = 0
     private var clock = 0
 
-    /// - Parameter memory: Counts the bytes of nodes and of all sequences.
-    init(_ memory: StateMemory) { self.memory = memory }
+    /// - Parameters:
+    ///   - memory: Counts the bytes of nodes and of all sequences.
+    ///   - makeKey: The keys of prompts on disk; `nil`: they are not stored.
+    init(_ memory: StateMemory, makeKey: @escaping (AdapterSelection, _ salt: String?) -> PrefixKey? = { _, _ in nil })
+    {
+        self.memory = memory
+        self.makeKey = makeKey
+    }
 
     /// The root node of a sequence.
     ///
@@ -71,7 +86,7 @@ struct PrefixCache {
             rootsToSweep = max(64, 2 * roots.count)
         }
         lastID += 1
-        let root = Node(id: lastID, pages: [], isPrompt: true, parent: nil)
+        let root = Node(id: lastID, pages: [], isPrompt: true, key: makeKey(adapters, salt), parent: nil)
         roots[origin] = root
         return root
     }
@@ -115,7 +130,11 @@ struct PrefixCache {
             return known
         }
         lastID += 1
-        let new = Node(id: lastID, pages: pages, isPrompt: key.isPrompt, parent: node)
+        // Negative IDs are rows of images, whose contents they do not tell.
+        let isStorable = key.isPrompt && key.tokens.allSatisfy { $0 >= 0 }
+        let new = Node(
+            id: lastID, pages: pages, isPrompt: key.isPrompt, key: isStorable ? node.key?.next(tokens) : nil,
+            parent: node)
         new.lastUse = node.lastUse
         node.children += 1
         nodes[key] = new
