@@ -10,8 +10,22 @@ extension Response {
     }
 }
 
-func errorResponse(_ error: APIError) throws -> Response {
-    var response = try Response.json(ErrorBody(error), status: error.status)
+/// The API in whose form a route's errors are written.
+package enum ErrorForm: Sendable {
+    case openAI, anthropic, ollama
+
+    func bytes(_ error: APIError) throws -> [UInt8] {
+        switch self {
+        case .openAI: try JSON.encode(ErrorBody(error))
+        case .anthropic: try JSON.encode(MessagesErrorBody(error))
+        case .ollama: try JSON.encode(OllamaErrorBody(error))
+        }
+    }
+}
+
+func errorResponse(_ error: APIError, in form: ErrorForm = .openAI) throws -> Response {
+    var response = Response(
+        status: error.status, headers: ["Content-Type": "application/json"], body: .bytes(try form.bytes(error)))
     if error.status == 503 || error.status == 429 { response.headers["Retry-After"] = "\(error.retryAfter ?? 1)" }
     // OpenAI's SDKs retry every 5xx by default; timeouts and missing features would only fail again.
     if error.status == 504 || error.status == 501 { response.headers["x-should-retry"] = "false" }
@@ -21,9 +35,13 @@ func errorResponse(_ error: APIError) throws -> Response {
 
 /// The response to an error of a handler or of the HTTP server. Records its code and cause for the log.
 @Sendable func errorResponse(_ error: any Error, _ notes: any Sendable) -> Response {
+    errorResponse(error, notes as? RequestTrace, in: .openAI)
+}
+
+func errorResponse(_ error: any Error, _ trace: RequestTrace?, in form: ErrorForm) -> Response {
     let error = APIError(reporting: error)
-    (notes as? RequestTrace)?.failed(error)
-    return (try? errorResponse(error)) ?? .text("internal server error\n", status: 500)
+    trace?.failed(error)
+    return (try? errorResponse(error, in: form)) ?? .text("internal server error\n", status: 500)
 }
 
 extension RequestTrace {

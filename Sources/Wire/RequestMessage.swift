@@ -159,7 +159,7 @@ package enum MessageContent: Codable, Sendable, Equatable {
         case noToolResult
 
         /// Why images are refused; `nil` if they are not.
-        fileprivate var refusal: String? {
+        var refusal: String? {
             switch self {
             case .seen: nil
             case .unseen:

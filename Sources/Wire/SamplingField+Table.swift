@@ -80,7 +80,8 @@ extension SamplingField {
     private static let length: [SamplingField] = [
         Self(
             ("max_completion_tokens", .openAI), ("max_tokens", .openAI), ("max_output_tokens", .openAI),
-            ("n_predict", .llama), kind: .count(-1...Int64.max), standard: -1, label: "Maximum tokens",
+            ("n_predict", .llama), ("num_predict", .ollama), kind: .count(-1...Int64.max), standard: -1,
+            label: "Maximum tokens",
             "most tokens to generate, reasoning included; -1: until the context is full. 0 only computes the prompt"),
         Self(("min_tokens", .vLLM), kind: .count(0...int32), standard: 0, "tokens before an end token is sampled"),
         Self(("ignore_eos", .llama), kind: .flag, standard: false, "never samples the model's own end tokens"),

@@ -11,6 +11,7 @@ package struct SamplingField: Sendable {
         case anthropic = "Anthropic"
         case vLLM
         case llama = "llama.cpp"
+        case ollama = "Ollama"
         case qwen = "Qwen"
     }
 

@@ -61,8 +61,9 @@ import Wire
         for delta in deltas { bytes += try encoder.encode(delta) }
         bytes += try encoder.end(deltas.compactMap(\.finish))
         return String(decoding: bytes, as: UTF8.self).split(separator: "\n").compactMap { line in
-            guard line.hasPrefix("data: {") else { return nil }
-            return try? JSONSerialization.jsonObject(with: Data(line.utf8.dropFirst(6))) as? [String: Any]
+            guard let start = ["data: {", "{"].first(where: { line.hasPrefix($0) }) else { return nil }
+            let json = line.utf8.dropFirst(start.utf8.count - 1)
+            return try? JSONSerialization.jsonObject(with: Data(json)) as? [String: Any]
         }
     }
 
@@ -182,6 +183,30 @@ import Wire
         }
         #expect(streamed == read)
         try check(read, deltas, end: ["completed", "incomplete"])
+    }
+
+    @Test(arguments: [answer, text]) func `Ollama's chats`(_ deltas: [ChoiceDelta]) throws {
+        let encoder = OllamaEncoder(.chat, model: "m", tokenizer: nil, received: .now)
+        func add(_ line: [String: Any], to read: inout Read) throws {
+            let message = try #require(line["message"] as? [String: Any])
+            read.reasoning += message["thinking"] as? String ?? ""
+            read.content += message["content"] as? String ?? ""
+            for call in message["tool_calls"] as? [[String: Any]] ?? [] {
+                let function = try #require(call["function"] as? [String: Any])
+                #expect(function["index"] as? Int == read.calls.count)
+                let arguments = try JSONSerialization.data(withJSONObject: try #require(function["arguments"]))
+                read.calls.append(
+                    "\(call["id"] ?? "") \(function["name"] ?? "") \(String(decoding: arguments, as: UTF8.self))")
+            }
+            read.end += line["done_reason"] as? String ?? ""
+            read.outputTokens += line["eval_count"] as? Int ?? 0
+        }
+        var (streamed, read) = (Read(), Read())
+        for line in try events(encoder, deltas) { try add(line, to: &streamed) }
+        try add(try whole(encoder, deltas), to: &read)
+        #expect(streamed == read)
+        read.calls = read.calls.map { $0.replacing(":\"", with: ": \"") }
+        try check(read, deltas, end: ["stop", "length"])
     }
 
     /// Compares what was read with the deltas.

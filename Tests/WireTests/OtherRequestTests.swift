@@ -79,4 +79,18 @@ import Testing
         #expect(try embedding(#""input": "a""#).format == .float)
         #expect(try embedding(#""input": "a", "encoding_format": "base64""#).format == .base64)
     }
+
+    @Test(
+        arguments: [
+            ("5", .limited(.seconds(5))), ("0", .notAtAll), ("-1", .forever), ("0.5", .limited(.milliseconds(500))),
+            (#""5m""#, .limited(.seconds(300))), (#""1h30m""#, .limited(.seconds(5400))), (#""-1s""#, .forever),
+            (#""0""#, .notAtAll), (#""90""#, .limited(.seconds(90))), (#""1.5s""#, .limited(.milliseconds(1500))),
+            (#""9999999h""#, .forever), (#""""#, nil), (#""m""#, nil), (#""5""s""#, nil), (#""5d""#, nil),
+            ("true", nil),
+            (#""-""#, nil), (#""1.2.3s""#, nil),
+        ] as [(String, KeepAlive?)])
+    func `Ollama's durations`(_ json: String, _ expected: KeepAlive?) {
+        let found = try? JSON.decode([KeepAlive].self, from: Array("[\(json)]".utf8)).first
+        #expect(found == expected)
+    }
 }

@@ -13,12 +13,16 @@ protocol AnswerForm: Sendable {
     var streams: Bool { get }
     /// Field to name in the error if the prompt is too long.
     var promptField: String { get }
+    /// How long the model stays in memory after the answer; `nil`: as the server was told.
+    var keepAlive: KeepAlive? { get }
     /// - Parameter model: Tells what ids in the request mean: of tokens and of adapters.
     func conversation(for model: any LanguageModel) throws -> ConversationRequest
     func encoder(of conversation: Conversation, by lease: ModelLease) throws -> Encoder
 }
 
 extension AnswerForm {
+    var keepAlive: KeepAlive? { nil }
+
     /// Answers with a local model.
     func response(to context: RequestContext, _ services: Services) async throws -> Response {
         try await .answer(events(for: context, services), streams: streams, context.trace)
@@ -46,7 +50,7 @@ extension AnswerForm {
     private func begin(
         _ context: RequestContext, _ services: Services
     ) async throws -> (ModelLease, ConversationRequest) {
-        let lease = try await services.lease(model, for: context, takesAdapters: true)
+        let lease = try await services.lease(model, for: context, takesAdapters: true, keepAlive: keepAlive)
         var request = try conversation(for: lease.model)
         request.sampling.adapterScales = request.sampling.adapterScales ?? lease.adapterScales
         request.tools.readsBareCalls = services.readsBareCalls

@@ -7,6 +7,8 @@ import Wire
 protocol AnswerEncoder: Sendable {
     associatedtype Whole: Encodable
 
+    /// Of a stream.
+    static var mediaType: String { get }
     mutating func whole(_ choices: [ChoiceDelta]) throws -> Whole
     /// The arrays that are empty in `whole` and may be long, by key.
     func lists(_ choices: [ChoiceDelta]) -> [String: [LongList]]
@@ -19,14 +21,22 @@ protocol AnswerEncoder: Sendable {
     mutating func fail(_ error: APIError) throws -> [UInt8]
     /// The event for an error before `begin`.
     static func failure(_ error: APIError) throws -> [UInt8]
+    /// What keeps a silent stream open; `nil`: nothing can be written yet.
+    ///
+    /// - Parameter begun: `nil` before `begin`.
+    static func ping(_ begun: Self?) throws -> [UInt8]?
 }
 
 extension AnswerEncoder {
+    static var mediaType: String { "text/event-stream" }
+
     func lists(_: [ChoiceDelta]) -> [String: [LongList]] { [:] }
 
     mutating func fail(_ error: APIError) throws -> [UInt8] { try Self.failure(error) }
 
     static func failure(_ error: APIError) throws -> [UInt8] { ServerSentEvent.data(try JSON.encode(ErrorBody(error))) }
+
+    static func ping(_: Self?) -> [UInt8]? { ServerSentEvent.ping }
 }
 
 extension Response {
@@ -48,10 +58,11 @@ extension Response {
         var beginning: [AnswerProgress<Encoder>] = []
         repeat {
             guard let event = try await iterator.next() else { throw CancellationError() }
+            if beginning.isEmpty, case .ping = event, try Encoder.ping(nil) == nil { continue }
             beginning.append(event)
-        } while beginning.last?.isBeginning == true
+        } while beginning.last?.isBeginning ?? true
         return Response(
-            status: 200, headers: .ofEventStream,
+            status: 200, headers: .ofStream(Encoder.mediaType),
             body: .stream { [beginning] writer in
                 var stream = AnswerStream<Encoder>(writer: writer)
                 do {
@@ -70,10 +81,12 @@ extension Response {
 }
 
 extension Headers {
+    static let ofEventStream = ofStream("text/event-stream")
+
     /// `X-Accel-Buffering` keeps nginx from buffering events.
-    static let ofEventStream: Headers = [
-        "Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no",
-    ]
+    static func ofStream(_ mediaType: String) -> Headers {
+        ["Content-Type": mediaType, "Cache-Control": "no-cache", "X-Accel-Buffering": "no"]
+    }
 }
 
 extension AnswerProgress {
@@ -94,7 +107,7 @@ private struct AnswerStream<Encoder: AnswerEncoder> {
         case .begun(let begun, let count):
             (encoder, choices) = (begun, count)
             try await write { try $0.begin() }
-        case .ping: try await writer.write(ServerSentEvent.ping)
+        case .ping: if let ping = try Encoder.ping(encoder) { try await writer.write(ping) }
         case .delta(let delta):
             if let finish = delta.finish { finished.append(finish) }
             try await write { try $0.encode(delta) }

@@ -33,7 +33,7 @@ struct FrontDoor: Sendable {
         do {
             response = try await answer(context)
         } catch  where !Task.isCancelled {
-            response = errorResponse(error, context.trace)
+            response = errorResponse(error, context.trace, in: context.match.errors)
         }
         if let engine = context.trace.engine { response.headers["x-engine"] = engine.rawValue }
         let warnings = context.trace.warnings

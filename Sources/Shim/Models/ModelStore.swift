@@ -37,6 +37,9 @@ package final class ModelStore: Sendable {
         rescan()
     }
 
+    /// The folder of models; `nil` if the server was given files only.
+    var directory: URL? { catalog.directory }
+
     package var models: [ServedModel] { state.withLock { $0.models } }
 
     /// The model of a server with exactly one, which is loaded at startup; `nil` with a models folder, where others may
@@ -71,13 +74,17 @@ package final class ModelStore: Sendable {
 
     /// The engine of the model with this name, loaded if necessary.
     ///
-    /// - Parameter patience: Maximum time to wait for loading; `nil`: no limit.
+    /// - Parameters:
+    ///   - patience: Maximum time to wait for loading; `nil`: no limit.
+    ///   - keepAlive: How long the model stays in memory when it is idle again; `nil`: the store's idle time.
     /// - Throws: `APIError` for an unknown name or when `patience` is over; the error of loading; `CancellationError`.
-    func lease(for name: String, patience: Duration? = .seconds(300)) async throws -> ModelLease {
+    func lease(
+        for name: String, patience: Duration? = .seconds(300), keepAlive: KeepAlive? = nil
+    ) async throws -> ModelLease {
         let model = try model(named: name)
         let sleep = tools.sleep
         let wait = patience.map { patience in { @Sendable in try await sleep(patience) } }
-        let lease = try await model.lease(wait: wait) { startLoading(model) }
+        let lease = try await model.lease(wait: wait, keepAlive: keepAlive) { startLoading(model) }
         guard let (index, adapter) = adapter(named: name) else { return lease }
         return ModelLease(id: name, model: lease.model, adapterScales: [index: adapter.scale]) {
             withExtendedLifetime(lease) {}
@@ -132,7 +139,7 @@ package final class ModelStore: Sendable {
     }
 
     /// Adds new files, and drops removed or changed ones unless they are loaded.
-    private func rescan() {
+    func rescan() {
         let known = models
         let files = catalog.scan(knowing: known.map(\.file))
         state.withLock { state in
@@ -148,10 +155,9 @@ package final class ModelStore: Sendable {
     }
 
     private func served(_ file: ModelFile) -> ServedModel {
-        let isPinned = catalog.settings(of: file.url).isPinned
-        guard let idleUnload, !isPinned else { return ServedModel(file, isPinned: isPinned) }
-        let sleep = tools.sleep
-        return ServedModel(file) { try await sleep(idleUnload) }
+        ServedModel(
+            file, isPinned: catalog.settings(of: file.url).isPinned,
+            keepAlive: idleUnload.map { .limited($0) } ?? .forever, sleep: tools.sleep)
     }
 
     // MARK: Loading

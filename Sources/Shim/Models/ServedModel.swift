@@ -1,3 +1,4 @@
+import Foundation
 import LocalLLM
 import Synchronization
 import Wire
@@ -20,6 +21,8 @@ package final class ServedModel: Sendable {
         /// Number of calls of `lease` so far. A changed number means that the model was requested meanwhile.
         var requests = 0
         var lastUse = ContinuousClock.now
+        /// Set by the last request; `nil`: the server's.
+        var keepAlive: KeepAlive?
         /// Unloads the model after the idle time.
         var idling: Task<Void, any Error>?
     }
@@ -28,13 +31,18 @@ package final class ServedModel: Sendable {
     /// Whether the model stays in memory when it is idle, also if another needs the room.
     let isPinned: Bool
     private let state: Mutex<State>
-    /// Returns after the idle time; `nil`: an idle model stays loaded.
-    private let idleTime: (@Sendable () async throws -> Void)?
+    /// How long an idle model stays loaded unless a request says otherwise.
+    private let keepAlive: KeepAlive
+    private let sleep: @Sendable (Duration) async throws -> Void
 
-    init(_ file: ModelFile, isPinned: Bool = false, idleTime: (@Sendable () async throws -> Void)? = nil) {
+    init(
+        _ file: ModelFile, isPinned: Bool, keepAlive: KeepAlive,
+        sleep: @escaping @Sendable (Duration) async throws -> Void
+    ) {
         self.file = file
         self.isPinned = isPinned
-        self.idleTime = idleTime
+        self.keepAlive = keepAlive
+        self.sleep = sleep
         var state = State()
         if case .failure(let error) = file.info { state.phase = .failed(error) }
         self.state = Mutex(state)
@@ -65,6 +73,16 @@ package final class ServedModel: Sendable {
         }
     }
 
+    /// When the engine is unloaded if nobody uses it again; `nil`: never, or it is not loaded.
+    var unloadsAt: Date? {
+        let state = state.withLock { $0 }
+        guard case .loaded = state.phase, !isPinned, case .limited(let time) = state.keepAlive ?? keepAlive else {
+            return nil
+        }
+        let idle = state.leases == 0 ? ContinuousClock.now - state.lastUse : .zero
+        return Date(timeIntervalSinceNow: (time - idle) / .seconds(1))
+    }
+
     var card: ModelCard {
         var card = ModelCard(id: file.id, created: file.created, ownedBy: "local")
         card.meta = try? file.info.map {
@@ -88,11 +106,15 @@ package final class ServedModel: Sendable {
     ///
     /// - Parameters:
     ///   - wait: Returns when the caller's patience is over; `nil`: no limit.
+    ///   - keepAlive: How long the engine stays in memory when it is idle again; `nil`: as the server was told.
     ///   - load: Called if loading has not begun; must end in `finishLoading`.
     /// - Throws: The error of loading; `CancellationError`; `APIError.stillLoading` when `wait` returns first.
-    func lease(wait: (@Sendable () async throws -> Void)?, load: () -> Void) async throws -> ModelLease {
+    func lease(
+        wait: (@Sendable () async throws -> Void)?, keepAlive: KeepAlive? = nil, load: () -> Void
+    ) async throws -> ModelLease {
         let number = state.withLock { state in
             state.requests += 1
+            state.keepAlive = keepAlive
             return state.requests
         }
         let patience = wait.map { wait in
@@ -154,10 +176,14 @@ package final class ServedModel: Sendable {
         if let requests { startIdling(since: requests) }
     }
 
+    /// Sets how long the engine stays in memory when it is idle again.
+    func keep(for keepAlive: KeepAlive?) { state.withLock { $0.keepAlive = keepAlive } }
+
     private func startIdling(since requests: Int) {
-        guard let idleTime else { return }
-        let idling = Task {
-            try await idleTime()
+        let keepAlive = state.withLock { $0.keepAlive } ?? keepAlive
+        guard !isPinned, case .limited(let time) = keepAlive else { return }
+        let idling = Task { [sleep] in
+            try await sleep(time)
             unload(ifUnusedSince: requests)
         }
         let previous = state.withLock { state in
@@ -209,6 +235,19 @@ package final class ServedModel: Sendable {
             return loaded
         }
         return loaded != nil  // released outside the lock
+    }
+}
+
+extension ServedModel {
+    /// Unloads the engine if it is loaded.
+    ///
+    /// - Throws: A 409 if it is answering.
+    func unloadForOperator() throws(APIError) {
+        guard loaded == nil || unload() else {
+            throw APIError(
+                status: 409, kind: .invalidRequest,
+                message: "The model `\(file.id)` is answering; try again later.", param: "model", code: "model_in_use")
+        }
     }
 }
 

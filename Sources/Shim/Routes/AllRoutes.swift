@@ -25,8 +25,9 @@ extension RouteTable {
             handler: countInputTokens),
         Route("POST", "/v1/responses/{id}/cancel", "/responses/{id}/cancel", handler: cancelResponse),
         Route("POST", "/v1/responses/compact", "/responses/compact", handler: compactResponse),
-        Route("POST", "/v1/messages", takesImages: true, handler: createMessage),
-        Route("POST", "/v1/messages/count_tokens", takesImages: true, handler: countMessageTokens),
+        Route("POST", "/v1/messages", takesImages: true, errors: .anthropic, handler: createMessage),
+        Route(
+            "POST", "/v1/messages/count_tokens", takesImages: true, errors: .anthropic, handler: countMessageTokens),
         Route("POST", "/v1/images/generations", handler: createImages),
         Route("POST", "/v1/images/edits", bodyBytes: Route.imageBodyBytes) {
             try await forwardForm(to: .imageEdits, $0, $1)
@@ -45,5 +46,9 @@ extension RouteTable {
         Route("POST", "/tokenize", access: .clients(.operators), handler: tokenize),
         Route("POST", "/detokenize", access: .clients(.operators), handler: detokenize),
         Route("POST", "/apply-template", access: .clients(.operators), handler: applyTemplate),
+
+        // Ollama's API.
+        Route("POST", "/api/chat", takesImages: true, errors: .ollama, handler: chatLikeOllama),
+        Route("POST", "/api/generate", takesImages: true, errors: .ollama, handler: generateLikeOllama),
     ])
 }

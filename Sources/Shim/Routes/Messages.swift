@@ -9,20 +9,16 @@ import Wire
 
 /// `POST /v1/messages`: Anthropic's API, answered by local models.
 @Sendable func createMessage(_ context: RequestContext, _ services: Services) async throws -> Response {
-    try await inAnthropicForm(context) {
-        try await converseHereOrUpstream(.messages, context, services, hasImage: \MessagesRequest.hasImage) {
-            try await MessagesForm($0, isForwarded: $1, context, services)
-        }
+    try await converseHereOrUpstream(.messages, context, services, hasImage: \MessagesRequest.hasImage) {
+        try await MessagesForm($0, isForwarded: $1, context, services)
     }
 }
 
 /// `POST /v1/messages/count_tokens`
 @Sendable func countMessageTokens(_ context: RequestContext, _ services: Services) async throws -> Response {
-    try await inAnthropicForm(context) {
-        try await respondHereOrUpstream(.messageTokens, context, services) { (request: MessagesRequest) in
-            let form = try await MessagesForm(request, isCounted: true, context, services)
-            return try .json(TokenCount(inputTokens: await form.countTokens(for: context, services)))
-        }
+    try await respondHereOrUpstream(.messageTokens, context, services) { (request: MessagesRequest) in
+        let form = try await MessagesForm(request, isCounted: true, context, services)
+        return try .json(TokenCount(inputTokens: await form.countTokens(for: context, services)))
     }
 }
 
@@ -77,21 +73,6 @@ private struct MessagesForm: ForwardableForm {
     ) -> MessagesEncoder {
         let usage = TokenUsage(promptTokens: conversation.promptTokens)
         return MessagesEncoder(MessagesAnswer(id: .unique("msg_"), model: name, usage: .init(usage)))
-    }
-}
-
-/// Runs `body`; errors become Anthropic's error body.
-private func inAnthropicForm(
-    _ context: RequestContext, _ body: () async throws -> Response
-) async throws -> Response {
-    do {
-        return try await body()
-    } catch let error where !(error is CancellationError) {
-        let error = APIError(reporting: error)
-        context.trace.failed(error)
-        var response = try errorResponse(error)
-        response.body = .bytes(try JSON.encode(MessagesErrorBody(error)))
-        return response
     }
 }
 

@@ -33,16 +33,18 @@ package struct Route: Sendable {
     package let paths: [PathPattern]
     let access: Access
     let limits: Limits
+    let errors: ErrorForm
     let handler: Handler
 
     package init(
         _ method: String, _ path: PathPattern, _ otherPaths: PathPattern..., access: Access = .clients(.standard),
-        bodyBytes: Int = 8 << 20, takesImages: Bool = false, handler: @escaping Handler
+        bodyBytes: Int = 8 << 20, takesImages: Bool = false, errors: ErrorForm = .openAI, handler: @escaping Handler
     ) {
         self.method = method
         paths = [path] + otherPaths
         self.access = access
         limits = Limits(bodyBytes: bodyBytes, takesImages: takesImages, isCounted: method == "POST")
+        self.errors = errors
         self.handler = handler
     }
 

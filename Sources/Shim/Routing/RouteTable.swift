@@ -52,6 +52,15 @@ extension RouteTable.Match {
         if case .route(let route, _) = self { route.limits } else { .init(isCounted: method == "POST") }
     }
 
+    /// The form of the errors of the path's routes.
+    var errors: ErrorForm {
+        switch self {
+        case .route(let route, _): route.errors
+        case .otherMethods(let routes): routes[0].errors
+        case .nothing: .openAI
+        }
+    }
+
     /// The route's name in the metrics. Unknown paths share one name, which bounds the number of series.
     fileprivate var name: String {
         switch self {
@@ -70,9 +79,21 @@ extension RouteTable.Match {
         case .otherMethods(let routes): return try methodNotAllowed(context.request, routes)
         case .route(let route, _):
             return try await FairShare.$client.withValue(context.client) {
-                try await working(on: context) { try await route.handler(context, services) }
+                try await writingErrors(in: route.errors, context.trace) {
+                    try await working(on: context) { try await route.handler(context, services) }
+                }
             }
         }
+    }
+}
+
+/// Runs `body`; its errors become responses unless they are written in OpenAI's form, which is the caller's.
+private func writingErrors(
+    in form: ErrorForm, _ trace: RequestTrace, _ body: @Sendable () async throws -> Response
+) async throws -> Response {
+    guard form != .openAI else { return try await body() }
+    do { return try await body() } catch let error where !(error is CancellationError) {
+        return errorResponse(error, trace, in: form)
     }
 }
 
@@ -81,7 +102,7 @@ private func methodNotAllowed(_ request: Request, _ routes: [Route]) throws -> R
     var response = try errorResponse(
         APIError(
             status: 405, kind: .invalidRequest, message: "\(request.path) takes \(allowed), not \(request.method).",
-            code: "method_not_allowed"))
+            code: "method_not_allowed"), in: routes[0].errors)
     response.headers["Allow"] = allowed
     return response
 }

@@ -25,18 +25,33 @@ package struct Services: Sendable {
 
     /// Leases the model that a request names, or without a name the server's only model.
     ///
-    /// - Parameter takesAdapters: Whether the name may be an adapter's: the handler applies the lease's `adapterScales`, or
-    ///   adapters do not change its answer.
+    /// - Parameters:
+    ///   - takesAdapters: Whether the name may be an adapter's: the handler applies the lease's `adapterScales`, or
+    ///     adapters do not change its answer.
+    ///   - keepAlive: How long the model stays in memory when it is idle again; `nil`: as the server was told.
     package func lease(
-        _ name: String?, for context: RequestContext, takesAdapters: Bool = false
+        _ name: String?, for context: RequestContext, takesAdapters: Bool = false, keepAlive: KeepAlive? = nil
     ) async throws -> ModelLease {
         guard let name = name ?? models.implied?.file.id else { throw APIError(missing: "model") }
-        let lease = try await models.lease(for: name)
+        let lease = try await models.lease(for: name, keepAlive: permitted(keepAlive, for: name, context))
         guard takesAdapters || lease.adapterScales == nil else {
             throw APIError.invalid("model", "'\(name)' is an adapter; only requests for generated text can name one")
         }
         context.trace.model = lease.id
         return lease
+    }
+
+    /// What a request may say about the time that a model stays in memory; `nil` if it is not its to decide.
+    func permitted(_ keepAlive: KeepAlive?, for name: String, _ context: RequestContext) -> KeepAlive? {
+        guard let keepAlive else { return nil }
+        if let kind = context.principal?.kind, kind != .apiKey {
+            context.trace.warn("keep_alive has no effect: it needs an API key of the server")
+        } else if (try? models.model(named: name))?.isPinned == true {
+            context.trace.warn("keep_alive has no effect: the server keeps this model in memory")
+        } else {
+            return keepAlive
+        }
+        return nil
     }
 
     /// Whether any local model may accept images.

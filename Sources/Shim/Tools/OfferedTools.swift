@@ -85,15 +85,24 @@ struct OfferedTools: Sendable {
             try choose(body.functionCall.map { TemplateValue($0) ?? .undefined }, "function_call")
             return
         }
-        if let tools = body.tools {
-            for (index, tool) in try Self.list(tools, "tools").enumerated() {
-                let path = "tools[\(index)]"
-                let (type, members) = try Self.tool(tool, path)
-                guard case .object(let inner)? = members[type] else { throw .init(missing: "\(path).\(type)") }
-                try add(.object(inner), "\(path).\(type)", isCustom: type == "custom")
-            }
-        }
+        try add(functions: body.tools)
         try choose(body.toolChoice.map { TemplateValue($0) ?? .undefined }, "tool_choice")
+    }
+
+    /// Tools in the chat endpoint's form, which the model may call.
+    init(functions tools: JSON?) throws(APIError) {
+        self.init()
+        try add(functions: tools)
+    }
+
+    private mutating func add(functions tools: JSON?) throws(APIError) {
+        guard let tools else { return }
+        for (index, tool) in try Self.list(tools, "tools").enumerated() {
+            let path = "tools[\(index)]"
+            let (type, members) = try Self.tool(tool, path)
+            guard case .object(let inner)? = members[type] else { throw .init(missing: "\(path).\(type)") }
+            try add(.object(inner), "\(path).\(type)", isCustom: type == "custom")
+        }
     }
 
     /// The tools of a responses request, whose fields are nested one level less.

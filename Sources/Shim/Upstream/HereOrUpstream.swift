@@ -131,11 +131,20 @@ func converseHereOrUpstream<Body: Decodable & Sendable, Form: ForwardableForm>(
     form: (Body, _ isForwarded: Bool) async throws -> Form
 ) async throws -> Response {
     let body = try GenerationBody<Body>(context.body)
-    return try await answerHereOrUpstream(
-        body, endpoint, context, services, hasImage: hasImage,
+    return try await converseHereOrUpstream(
+        body, passingOnTo: endpoint, context, services, hasImage: hasImage, form: form)
+}
+
+/// - Parameter endpoint: `nil`: no upstream has an endpoint of the form, so the request and the answer are translated.
+func converseHereOrUpstream<Body: Decodable & Sendable, Form: ForwardableForm>(
+    _ body: GenerationBody<Body>, passingOnTo endpoint: UpstreamEndpoint?, _ context: RequestContext,
+    _ services: Services, hasImage: (Body) -> Bool, form: (Body, _ isForwarded: Bool) async throws -> Form
+) async throws -> Response {
+    try await answerHereOrUpstream(
+        body, endpoint ?? .chat, context, services, hasImage: hasImage,
         here: { try await form($0, false).response(to: context, services) },
         there: { upstream, model, bytes in
-            if upstream.has(endpoint) {
+            if let endpoint, upstream.has(endpoint) {
                 do {
                     return try await upstream.answer(
                         endpoint, bytes, streams: body.streams, context.request, context.trace)
