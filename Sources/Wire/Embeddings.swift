@@ -21,6 +21,9 @@ package struct EmbeddingRequest: Codable, Sendable {
         case truncatePromptTokens = "truncate_prompt_tokens"
     }
 
+    /// A request with defaults for all other fields.
+    package init(model: String?, input: TextInput) { (self.model, self.input) = (model, input) }
+
     /// Checks what `Decodable` cannot. Errors name fields as the client spelled them.
     package func validated() throws(APIError) -> Self {
         guard (1...2048).contains(input.count) else {

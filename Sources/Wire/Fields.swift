@@ -24,6 +24,8 @@ package struct OneOrMany<Element: Codable & Sendable & Equatable>: Codable, Send
 package struct WholeNumber: Codable, Sendable, Equatable {
     package var value: Int64
 
+    package init(_ value: Int64) { self.value = value }
+
     package init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if let value = try? container.decode(Int64.self) {

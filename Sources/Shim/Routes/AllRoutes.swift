@@ -48,6 +48,12 @@ extension RouteTable {
         Route("POST", "/apply-template", access: .clients(.operators), handler: applyTemplate),
 
         // Ollama's API.
+        Route("GET", "/api/version", access: .everyone, errors: .ollama, handler: showOllamaVersion),
+        Route("GET", "/api/tags", errors: .ollama, handler: listOllamaModels),
+        Route("GET", "/api/ps", access: .clients(.operators), errors: .ollama, handler: listLoadedOllamaModels),
+        Route("POST", "/api/show", errors: .ollama, handler: showOllamaModel),
+        Route("POST", "/api/embed", errors: .ollama, handler: embedLikeOllama),
+        Route("POST", "/api/embeddings", errors: .ollama, handler: embedPromptLikeOllama),
         Route("POST", "/api/chat", takesImages: true, errors: .ollama, handler: chatLikeOllama),
         Route("POST", "/api/generate", takesImages: true, errors: .ollama, handler: generateLikeOllama),
     ])

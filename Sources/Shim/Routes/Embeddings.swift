@@ -7,13 +7,36 @@ import Wire
 /// `POST /v1/embeddings`: pools the last hidden states of any model.
 @Sendable func createEmbeddings(_ context: RequestContext, _ services: Services) async throws -> Response {
     try await respondHereOrUpstream(.embeddings, context, services) { (body: EmbeddingRequest) in
-        try await embed(body.validated(), context, services)
+        let embedded = try await embed(body.validated(), context, services)
+        let vectors = embedded.vectors
+        let list = EmbeddingList([], model: embedded.model, promptTokens: embedded.promptTokens)
+        let data = LongList(count: vectors.count, values: vectors[0].count) {
+            EmbeddingList.Element(object: "embedding", index: $0, embedding: .init(vectors[$0], body.format))
+        }
+        return try .json(list, filling: ["data": [data]])
     }
 }
 
-private func embed(_ body: EmbeddingRequest, _ context: RequestContext, _ services: Services) async throws -> Response {
+/// The vectors of a request's inputs, in order.
+struct Embedded: Sendable {
+    let vectors: [[Float]]
+    /// The model's id.
+    let model: String
+    let promptTokens: Int
+    /// How long loading the model took.
+    let loadTime: Duration
+}
+
+/// - Parameters:
+///   - body: A validated request.
+///   - keepAlive: How long the model stays in memory; `nil`: as the server was told.
+func embed(
+    _ body: EmbeddingRequest, keepAlive: KeepAlive? = nil, _ context: RequestContext, _ services: Services
+) async throws -> Embedded {
     let pooling = try body.poolingOfTokens()
-    let lease = try await services.lease(body.model, for: context)
+    let begin = ContinuousClock.now
+    let lease = try await services.lease(body.model, for: context, keepAlive: keepAlive)
+    let loadTime = ContinuousClock.now - begin
     let model = lease.model
     if model.info.pooling == .rank, pooling == nil {
         throw APIError.invalid("model", "'\(lease.id)' is a reranker: use /v1/rerank")
@@ -30,11 +53,7 @@ private func embed(_ body: EmbeddingRequest, _ context: RequestContext, _ servic
     return try await within(services.requestTimeout) {
         defer { withExtendedLifetime(lease) {} }
         let vectors = try await model.embeddings(of: inputs, options: .init(pooling: pooling, dimensions: dimensions))
-        let list = EmbeddingList([], model: lease.id, promptTokens: promptTokens)
-        let data = LongList(count: vectors.count, values: vectors[0].count) {
-            EmbeddingList.Element(object: "embedding", index: $0, embedding: .init(vectors[$0], body.format))
-        }
-        return try .json(list, filling: ["data": [data]])
+        return Embedded(vectors: vectors, model: lease.id, promptTokens: promptTokens, loadTime: loadTime)
     }
 }
 
