@@ -23,7 +23,7 @@ import Wire
     ) async throws -> String {
         var said: [String] = []
         try await Pull(text, into: directory.url, sha256: sha256, token: token, hub: hub).run(
-            say: { said.append($0) }, show: nil)
+            PullObserver(say: { said.append($0) }))
         return said.joined(separator: "\n")
     }
 
@@ -347,7 +347,7 @@ import Wire
             #expect(HubRepository.quantizations(in: entries).isEmpty)
             let files = try #require(HubRepository.folder(in: entries))
             try await FolderPull(repository: repository, files: files, directory: directory.url).run(
-                say: { said.append($0) }, show: nil)
+                PullObserver(say: { said.append($0) }))
         }
         return (said, host.requests.withLock { $0.map(\.path) })
     }

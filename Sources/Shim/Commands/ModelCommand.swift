@@ -107,28 +107,9 @@ enum ModelCommand: String {
     private func pull(
         _ text: String, into directory: URL, _ sha256: String?, _ environment: [String: String]
     ) async throws {
-        let token = environment["HF_TOKEN"]
-        var text = text
-        if let repository = try HubRepository(text) {
-            let entries = try await repository.entries(token: token)
-            let listing = HubRepository.quantizations(in: entries)
-            if listing.isEmpty, repository.quantization == nil, let files = HubRepository.folder(in: entries) {
-                let pull = FolderPull(repository: repository, files: files, directory: directory, token: token)
-                return try await pull.run(say: Shim.say, show: Self.showProgress)
-            }
-            if listing.isEmpty, let quantization = repository.quantization, HubRepository.folder(in: entries) != nil {
-                throw PullError(
-                    "\(repository.owner)/\(repository.name) has no GGUF files, but safetensors: `shim pull hf:\(repository.owner)"
-                        + "/\(repository.name)` downloads them, and `shim --quantize \(quantization)` quantizes them when it loads them."
-                )
-            }
-            guard let file = try repository.choose(from: listing) else {
-                return Shim.say(repository.describe(listing, entries: entries))
-            }
-            text = file
-        }
-        let pull = try Pull(text, into: directory, sha256: sha256, token: token)
-        try await pull.run(say: Shim.say, show: Self.showProgress)
+        try await pullModel(
+            text, into: directory, sha256: sha256, token: environment["HF_TOKEN"],
+            PullObserver(say: Shim.say, show: Self.showProgress))
     }
 
     /// Shows a progress line in place of the last one; `nil` if standard error is no terminal.

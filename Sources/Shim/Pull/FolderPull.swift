@@ -18,11 +18,9 @@ struct FolderPull {
         directory.appendingPathComponent(repository.name + ".part", isDirectory: true)
     }
 
-    /// - Parameters:
-    ///   - say: Prints a message.
-    ///   - show: Shows a progress line in place of the last one; `nil` if standard error is no terminal.
     /// - Throws: `PullError`, `CancellationError`. Downloaded files stay for the next attempt.
-    func run(say: (String) -> Void, show: ((String) -> Void)?) async throws {
+    func run(_ observer: PullObserver) async throws {
+        let say = observer.say
         guard PullSource.isSafe(repository.name) else {
             throw PullError("'\(repository.name)' is not a valid name for a folder.")
         }
@@ -30,7 +28,7 @@ struct FolderPull {
             return say("\(repository.name) is already in \(directory.path); shim rm removes it")
         }
         let (weights, others) = (files.filter(\.isWeights), files.filter { !$0.isWeights })
-        for file in others { try await download(file, show) }
+        for file in others { try await download(file, observer) }
         do { try LocalModel.checkConfiguration(ofFolder: part) } catch {
             try? FileManager.default.removeItem(at: part)
             throw PullError("\(repository.name) was not downloaded. \(error.message)")
@@ -40,7 +38,7 @@ struct FolderPull {
             comparison(bytes, of: repository.name, with: LocalModel.availableMemory)
                 + (bytes > LocalModel.availableMemory
                     ? " With --quantize Q4_K_M it takes about a third of 16-bit weights." : ""))
-        for file in weights { try await download(file, show) }
+        for file in weights { try await download(file, observer) }
         let info: LocalModel.Info
         do { info = try LocalModel.info(of: part) } catch {
             throw PullError("\(part.path) is not a readable model. \(error.message)")
@@ -51,14 +49,14 @@ struct FolderPull {
         say("\(repository.name)  \(size(info.fileBytes))  \(info.architecture), \(info.quantization)")
     }
 
-    private func download(_ entry: HubRepository.Entry, _ show: ((String) -> Void)?) async throws {
+    private func download(_ entry: HubRepository.Entry, _ observer: PullObserver) async throws {
         let folder = part.appendingPathComponent(entry.path).deletingLastPathComponent()
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         guard !FileManager.default.fileExists(atPath: part.appendingPathComponent(entry.path).path)
         else { return }
         let name = String(entry.path.split(separator: "/").last ?? "")
-        let line = ProgressLine(entry.path, show: show)
-        defer { show?("") }
+        let line = ProgressLine(entry.path, observer)
+        defer { observer.show?("") }
         let file = PullSource.File(url: try repository.url(of: entry.path), name: name)
         try await Download(
             file: file, directory: folder, isGGUF: false, token: token, hub: repository.hub,

@@ -1,18 +1,18 @@
 import Foundation
 
-/// Progress of a download as one line, which replaces the last one in a terminal.
+/// Tells the progress of a download, at most five times per second: as one line, which replaces the last one in a terminal,
+/// and in bytes.
 final class ProgressLine {
     private let name: String
     private let clock = ContinuousClock()
     private let started: ContinuousClock.Instant
     private var first: Int?
     private var shown: ContinuousClock.Instant?
-    private let show: ((String) -> Void)?
+    private let observer: PullObserver
 
-    /// - Parameter show: Shows a line; `nil`: nothing is shown.
-    init(_ name: String, show: ((String) -> Void)?) {
+    init(_ name: String, _ observer: PullObserver) {
         self.name = name
-        self.show = show
+        self.observer = observer
         started = clock.now
     }
 
@@ -20,9 +20,10 @@ final class ProgressLine {
         let now = clock.now
         let first = first ?? count
         self.first = first
-        guard let show, shown.map({ now - $0 > .milliseconds(200) }) ?? true else { return }
+        guard count == total || shown.map({ now - $0 > .milliseconds(200) }) ?? true else { return }
         shown = now
-        show(Self.text(name, count, of: total, new: count - first, in: (now - started) / .seconds(1)))
+        observer.progress(name, count, total)
+        observer.show?(Self.text(name, count, of: total, new: count - first, in: (now - started) / .seconds(1)))
     }
 
     /// - Parameter new: Bytes received in `seconds`; the rest is from earlier attempts.

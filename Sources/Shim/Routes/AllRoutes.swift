@@ -13,6 +13,9 @@ extension RouteTable {
         Route("GET", "/v1/models", "/models", handler: listModels),
         Route("GET", "/v1/models/{id*}", "/models/{id*}", handler: showModel),
         Route("POST", "/v1/chat/completions", "/chat/completions", takesImages: true, handler: createChatCompletion),
+        Route(
+            "POST", "/v1/chat/completions/input_tokens", "/chat/completions/input_tokens", takesImages: true,
+            handler: countChatTokens),
         Route("POST", "/v1/completions", "/completions", handler: createCompletion),
         Route("POST", "/v1/embeddings", "/embeddings", handler: createEmbeddings),
         Route("POST", "/v1/rerank", "/rerank", "/v1/reranking", "/reranking", handler: rerank),
@@ -37,6 +40,7 @@ extension RouteTable {
         },
 
         // llama.cpp's API.
+        Route("POST", "/models/load", access: .clients(.operators), handler: loadModel),
         Route("POST", "/models/unload", access: .clients(.operators), handler: unloadModel),
         Route("GET", "/slots", access: .clients(.operators), handler: showSlots),
         Route("GET", "/lora-adapters", access: .clients(.operators), handler: listAdapters),
@@ -54,6 +58,20 @@ extension RouteTable {
         Route("POST", "/api/show", errors: .ollama, handler: showOllamaModel),
         Route("POST", "/api/embed", errors: .ollama, handler: embedLikeOllama),
         Route("POST", "/api/embeddings", errors: .ollama, handler: embedPromptLikeOllama),
+        Route("POST", "/api/pull", access: .clients(.operators), errors: .ollama, handler: pullLikeOllama),
+        Route("DELETE", "/api/delete", access: .clients(.operators), errors: .ollama, handler: deleteLikeOllama),
+        Route(
+            "POST", "/api/copy", errors: .ollama,
+            handler: refusing("Models are files here and are not copied: give one another name with --alias NAME=MODEL")
+        ),
+        Route(
+            "POST", "/api/push", errors: .ollama,
+            handler: refusing("This server publishes no models: upload the file, for example to Hugging Face")),
+        Route(
+            "POST", "/api/create", "/api/blobs/{digest}", errors: .ollama,
+            handler: refusing(
+                "This server creates no models: put a GGUF file into its folder of models, and give the model's settings "
+                    + "in the configuration file (--config)")),
         Route("POST", "/api/chat", takesImages: true, errors: .ollama, handler: chatLikeOllama),
         Route("POST", "/api/generate", takesImages: true, errors: .ollama, handler: generateLikeOllama),
     ])

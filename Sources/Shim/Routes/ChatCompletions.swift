@@ -1,4 +1,5 @@
 import HTTP
+import JSON
 import LocalLLM
 import Tokenizer
 import Template
@@ -12,6 +13,13 @@ import Wire
     try await converseHereOrUpstream(.chat, context, services, hasImage: \ChatCompletionRequest.hasImage) {
         try await ChatForm($0, isForwarded: $1, context, services)
     }
+}
+
+/// `POST /v1/chat/completions/input_tokens`, from llama.cpp's API: counts the tokens of a chat's prompt.
+@Sendable func countChatTokens(_ context: RequestContext, _ services: Services) async throws -> Response {
+    let body = try JSON.decode(ChatCompletionRequest.self, from: context.body)
+    let form = try await ChatForm(body, context, services)
+    return try .json(ResponseInputTokens(await form.countTokens(for: context, services)))
 }
 
 /// A chat, for all chat routes.

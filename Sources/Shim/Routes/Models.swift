@@ -29,14 +29,17 @@ extension Services {
 
 /// `POST /models/unload`, from llama.cpp's API: unloads a model. The next request for it loads it again.
 @Sendable func unloadModel(_ context: RequestContext, _ services: Services) throws -> Response {
-    let name = try JSON.decode(UnloadRequest.self, from: context.body).model
+    let name = try JSON.decode(ModelName.self, from: context.body).model
     let model = try services.models.model(named: name)
-    guard model.loaded == nil || model.unload() else {
-        throw APIError(
-            status: 409, kind: .invalidRequest, message: "The model `\(model.file.id)` is answering; try again later.",
-            param: "model", code: "model_in_use")
-    }
+    try model.unloadForOperator()
     return try .json(["success": true])
 }
 
-private struct UnloadRequest: Decodable { let model: String }
+/// `POST /models/load`, from llama.cpp's API: loads a model, and answers when it is loaded.
+@Sendable func loadModel(_ context: RequestContext, _ services: Services) async throws -> Response {
+    let name = try JSON.decode(ModelName.self, from: context.body).model
+    _ = try await services.lease(name, for: context, takesAdapters: true)
+    return try .json(["success": true])
+}
+
+private struct ModelName: Decodable { let model: String }

@@ -4,6 +4,47 @@ import Foundation
 import LocalLLM
 import Wire
 
+/// What is told about a download.
+struct PullObserver {
+    /// Prints a message.
+    var say: (String) -> Void
+    /// Shows a progress line in place of the last one; `nil` if standard error is no terminal.
+    var show: ((String) -> Void)?
+    /// Gets the bytes of a file so far, and of the whole file if they are known.
+    var progress: (_ file: String, _ count: Int, _ total: Int?) -> Void = { _, _, _ in }
+}
+
+/// Downloads what a text names: a URL, or a file or a repository of Hugging Face. Of a repository that leaves a choice, it
+/// lists the files.
+///
+/// - Parameter preferred: The quantization to take where the text leaves a choice; `nil`: the user chooses.
+func pullModel(
+    _ text: String, into directory: URL, sha256: String? = nil, token: String?, hub: URL = PullSource.hub,
+    choosing preferred: String? = nil, _ observer: PullObserver
+) async throws {
+    var text = text
+    if var repository = try HubRepository(text, hub: hub) {
+        let entries = try await repository.entries(token: token)
+        let listing = HubRepository.quantizations(in: entries)
+        if listing.isEmpty, repository.quantization == nil, let files = HubRepository.folder(in: entries) {
+            let pull = FolderPull(repository: repository, files: files, directory: directory, token: token)
+            return try await pull.run(observer)
+        }
+        if listing.isEmpty, let quantization = repository.quantization, HubRepository.folder(in: entries) != nil {
+            throw PullError(
+                "\(repository.owner)/\(repository.name) has no GGUF files, but safetensors: `shim pull hf:\(repository.owner)"
+                    + "/\(repository.name)` downloads them, and `shim --quantize \(quantization)` quantizes them when it loads them."
+            )
+        }
+        if listing.count > 1, repository.quantization == nil { repository.quantization = preferred }
+        guard let file = try repository.choose(from: listing) else {
+            return observer.say(repository.describe(listing, entries: entries))
+        }
+        text = file
+    }
+    try await Pull(text, into: directory, sha256: sha256, token: token, hub: hub).run(observer)
+}
+
 /// `shim pull`: downloads a model and renames its files once all are complete and verified.
 struct Pull {
     let source: PullSource
@@ -30,10 +71,8 @@ struct Pull {
         self.sha256 = digest
     }
 
-    /// - Parameters:
-    ///   - say: Prints the result.
-    ///   - show: Shows a progress line in place of the last one; `nil` if standard error is no terminal.
-    func run(say: @escaping (String) -> Void, show: ((String) -> Void)?) async throws {
+    func run(_ observer: PullObserver) async throws {
+        let say = observer.say
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         let missing = source.files.filter {
             !FileManager.default.fileExists(atPath: directory.appendingPathComponent($0.name).path)
@@ -44,8 +83,8 @@ struct Pull {
         var results: [Download.Result] = []
         var bytes = 0
         for file in missing {
-            let line = ProgressLine(file.name, show: show)
-            defer { show?("") }
+            let line = ProgressLine(file.name, observer)
+            defer { observer.show?("") }
             results.append(
                 try await Download(
                     file: file, directory: directory, sha256: sha256, token: token, hub: hub,
