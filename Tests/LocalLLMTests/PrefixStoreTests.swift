@@ -23,7 +23,7 @@ import Testing
     }
 
     private func key(_ number: Int32) -> PrefixKey {
-        PrefixKey(model: [1], adapters: [], salt: nil).next([number])
+        PrefixKey(model: [1], adapters: [], salt: nil).next([number])!
     }
 
     private func write(_ byte: UInt8, _ key: PrefixKey, to store: PrefixStore) -> Bool {
@@ -115,9 +115,32 @@ import Testing
         let others = [
             PrefixKey(model: [3], adapters: [2], salt: nil), PrefixKey(model: [1], adapters: [3], salt: nil),
             PrefixKey(model: [1], adapters: [2], salt: ""), PrefixKey(model: [1], adapters: [2], salt: "a"),
-            base.next([1, 2]), base.next([2, 1]), base.next([1]).next([2]),
+            base.next([1, 2])!, base.next([2, 1])!, base.next([1])!.next([2])!,
         ]
         #expect(Set(others + [base]).count == others.count + 1)
+    }
+
+    /// IDs of image rows are counted anew by each process.
+    @Test func `images count by what they show and where, not by their IDs`() {
+        func image(_ value: Float, columns: Int = 2) -> ImageRows {
+            let buffer = AlignedBuffer(floats: 64)
+            buffer.floats.update(repeating: value, count: 64)
+            return ImageRows(
+                columns: columns, rows: 4 / columns, matrix: buffer.matrix(rows: 4, columns: 16), in: buffer)
+        }
+        func key(_ first: Int32, _ image: ImageRows?, at start: Int = 2) -> PrefixKey? {
+            var tokens: [Int32] = [5, 6, 7, 8, 9, 10, 11, 12]
+            for row in 0..<4 { tokens[start + row] = -(first + Int32(row)) }
+            let images = image.map {
+                SequenceImages([.init(tokens: start..<start + 4, rows: $0)], sight: .causal, hasGridPositions: false)
+            }
+            return PrefixKey(model: [1], adapters: [], salt: nil).next(tokens[...], images)
+        }
+        #expect(key(1, image(1)) == key(700, image(1)) && key(1, image(1)) != nil)
+        #expect(key(1, image(1)) != key(1, image(2)))
+        #expect(key(1, image(1)) != key(1, image(1, columns: 4)))
+        #expect(key(1, image(1)) != key(1, image(1), at: 3))
+        #expect(key(1, nil) == nil)
     }
 
     // MARK: With a model

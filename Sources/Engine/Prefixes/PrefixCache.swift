@@ -120,9 +120,11 @@ struct PrefixCache {
 
     /// Adds the page that `tokens` fill after those of `node`.
     ///
+    /// - Parameter storeKey: The key of the page on disk, after that of `node`.
     /// - Returns: The new node, or the existing one for these tokens; then `pages` are not used.
     mutating func insert(
-        _ pages: [SequenceState.Part], of tokens: ArraySlice<Int32>, after node: Node, isPrompt: Bool
+        _ pages: [SequenceState.Part], of tokens: ArraySlice<Int32>, after node: Node, isPrompt: Bool,
+        storeKey: (PrefixKey?) -> PrefixKey? = { _ in nil }
     ) -> Node {
         let key = Key(parent: node.id, tokens: Array(tokens), isPrompt: isPrompt && node.isPrompt)
         if let known = nodes[key] {
@@ -130,11 +132,9 @@ struct PrefixCache {
             return known
         }
         lastID += 1
-        // Negative IDs are rows of images, whose contents they do not tell.
-        let isStorable = key.isPrompt && key.tokens.allSatisfy { $0 >= 0 }
         let new = Node(
-            id: lastID, pages: pages, isPrompt: key.isPrompt, key: isStorable ? node.key?.next(tokens) : nil,
-            parent: node)
+            id: lastID, pages: pages, isPrompt: key.isPrompt, key: key.isPrompt ? storeKey(node.key) : nil, parent: node
+        )
         new.lastUse = node.lastUse
         node.children += 1
         nodes[key] = new

@@ -69,7 +69,8 @@ final class PrefixDisk {
     ///   - bytes: Maximum bytes to read.
     ///   - report: Called on another thread.
     func find(
-        _ prompt: ArraySlice<Int32>, after key: PrefixKey, known: Int, client: String, secondsOfRow: Double, bytes: Int,
+        _ prompt: ArraySlice<Int32>, _ images: SequenceImages?, after key: PrefixKey, known: Int, client: String,
+        secondsOfRow: Double, bytes: Int,
         report: @escaping @Sendable (Found?) -> Void
     ) {
         let (store, shape, prompt) = (store, shape, Array(prompt))
@@ -78,7 +79,7 @@ final class PrefixDisk {
             { _ in
                 report(
                     store.find(
-                        prompt, after: key, known: known, shape, most: most,
+                        prompt, images, after: key, known: known, shape, most: most,
                         secondsOfPage: secondsOfRow * Double(pageTokens)))
                 return .reusable
             }, of: client)
@@ -160,16 +161,16 @@ final class PrefixDisk {
 extension PrefixStore {
     /// Reads the longest run of pages; with checkpoints, up to the last page that has one.
     fileprivate func find(
-        _ prompt: [Int32], after key: PrefixKey, known: Int, _ shape: StateShape, most: Int, secondsOfPage: Double
+        _ prompt: [Int32], _ images: SequenceImages?, after key: PrefixKey, known: Int, _ shape: StateShape, most: Int,
+        secondsOfPage: Double
     ) -> PrefixDisk.Found? {
         var keys: [PrefixKey] = []
         var last = key
         for page in known..<(prompt.count - 1) / pageTokens where keys.count < most {
-            let tokens = prompt[page * pageTokens..<(page + 1) * pageTokens]
-            last = last.next(tokens)
-            // Negative IDs are rows of images.
-            guard tokens.allSatisfy({ $0 >= 0 }), has(last, .page) else { break }
-            keys.append(last)
+            let next = last.next(prompt[page * pageTokens..<(page + 1) * pageTokens], images)
+            guard let next, has(next, .page) else { break }
+            keys.append(next)
+            last = next
         }
         if shape.needsCheckpoints {
             keys.removeLast(keys.count - 1 - (keys.lastIndex { has($0, .checkpoint) } ?? -1))

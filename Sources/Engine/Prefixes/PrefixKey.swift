@@ -1,3 +1,4 @@
+import Compute
 import Cryptography
 
 /// What the keys and values of a prompt's page depend on, as a digest: the model, the program, the request's adapters and
@@ -17,11 +18,34 @@ package struct PrefixKey: Hashable, Sendable {
     private init(digest: [UInt8]) { self.digest = digest }
 
     /// The key of this prefix and one more page.
-    func next(_ tokens: ArraySlice<Int32>) -> PrefixKey {
+    ///
+    /// - Parameters:
+    ///   - tokens: The page's part of the prompt.
+    ///   - images: The prompt's images. Their rows have negative IDs, other ones in each process: their contents count.
+    /// - Returns: `nil` if the page has rows of an image that is not there.
+    func next(_ tokens: ArraySlice<Int32>, _ images: SequenceImages? = nil) -> PrefixKey? {
         let hash = SHA256()
         digest.withUnsafeBytes(hash.update)
-        tokens.withUnsafeBytes(hash.update)
+        tokens.map { max($0, -1) }.withUnsafeBytes(hash.update)
+        guard tokens.contains(where: { $0 < 0 }) else { return PrefixKey(digest: hash.digest) }
+        let shown = images?.images.filter { $0.tokens.overlaps(tokens.indices) } ?? []
+        guard !shown.isEmpty else { return nil }
+        for image in shown {
+            hash.add(image.rows.contentDigest)
+            withUnsafeBytes(of: Int64(image.tokens.lowerBound - tokens.startIndex).littleEndian, hash.update)
+        }
         return PrefixKey(digest: hash.digest)
+    }
+}
+
+extension ImageRows {
+    fileprivate var contentDigest: [UInt8] {
+        digest { places, vectors in
+            let hash = SHA256()
+            places.withUnsafeBytes(hash.update)
+            hash.update(vectors)
+            return hash.digest
+        }
     }
 }
 

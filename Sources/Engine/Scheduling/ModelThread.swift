@@ -251,7 +251,7 @@ package final class ModelThread: @unchecked Sendable {
         }
         lookedUp[id] = request
         disk.find(
-            request.tokens[...], after: key, known: path.count, client: request.client ?? "\(-id)",
+            request.tokens[...], request.images, after: key, known: path.count, client: request.client ?? "\(-id)",
             secondsOfRow: secondsOfRow, bytes: scheduler.capacity / 2
         ) { [weak self] found in self?.send(.found(id, found)) }
         return true

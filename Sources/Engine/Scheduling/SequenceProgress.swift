@@ -105,7 +105,9 @@ final class SequenceProgress {
         for (index, buffers) in found.pages.enumerated() {
             let start = (found.first + index) * pageTokens
             let parts = buffers.map { SequenceState.Part($0, in: memory) }
-            node = prefixes.insert(parts, of: prompt[start..<start + pageTokens], after: node, isPrompt: true)
+            let tokens = prompt[start..<start + pageTokens]
+            node = prefixes.insert(
+                parts, of: tokens, after: node, isPrompt: true, storeKey: { $0?.next(tokens, images) })
             node.isStored = true
         }
         guard let checkpoint = found.checkpoint, node.checkpoint == nil else { return }
@@ -139,7 +141,7 @@ final class SequenceProgress {
             let node = prefixes.insert(
                 state.sharedPages(index), of: tokens[range],
                 after: path.last ?? prefixes.root(adapters, salt: cacheSalt),
-                isPrompt: range.upperBound <= promptCount)
+                isPrompt: range.upperBound <= promptCount, storeKey: { $0?.next(tokens[range], images) })
             // Another sequence may have added this page first: keep one copy.
             state.replacePages(index, by: node.pages)
             path.append(node)
