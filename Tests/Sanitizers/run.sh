@@ -20,7 +20,7 @@ thread)
     # ThreadSanitizer does not see the locking of Synchronization.Mutex: each module gets one that it does.
     grep -rl --include='*.swift' 'Mutex' Sources Tests | grep -v Sanitizers | cut -d/ -f1,2 | sort -u |
         while read -r module; do cp -p Tests/Sanitizers/PthreadMutex.swift "$module/"; done
-    export TSAN_OPTIONS="halt_on_error=0 exitcode=66 suppressions=$PWD/Tests/Sanitizers/thread.suppressions"
+    export TSAN_OPTIONS="halt_on_error=0 exitcode=66 handle_sigbus=0 suppressions=$PWD/Tests/Sanitizers/thread.suppressions"
     ;;
 *) echo "address or thread, not $kind" >&2; exit 2 ;;
 esac

@@ -52,7 +52,7 @@ extension RouteTable {
         Route("POST", "/apply-template", access: .clients(.operators), handler: applyTemplate),
 
         // Ollama's API.
-        Route("GET", "/api/version", access: .everyone, errors: .ollama, handler: showOllamaVersion),
+        Route("GET", "/api/version", errors: .ollama, handler: showOllamaVersion),
         Route("GET", "/api/tags", errors: .ollama, handler: listOllamaModels),
         Route("GET", "/api/ps", access: .clients(.operators), errors: .ollama, handler: listLoadedOllamaModels),
         Route("POST", "/api/show", errors: .ollama, handler: showOllamaModel),
