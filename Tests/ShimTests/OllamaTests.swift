@@ -41,12 +41,20 @@ import Wire
         }
     }
 
+    /// The lines with text and the last one: where the machine is slow, others have kept the stream open.
+    private func pieces(_ text: String) -> [[String: Any]] {
+        lines(text).filter { line in
+            let content = (line["message"] as? [String: Any])?["content"] ?? line["response"]
+            return content as? String != "" || line["done"] as? Bool == true
+        }
+    }
+
     // MARK: Answers
 
     @Test func `a chat is streamed as lines of JSON unless the request says otherwise`() async throws {
         let stream = try await router(engine(["Hello", " there"])).stream(body(), at: "/api/chat")
         #expect(stream.text.contains("Content-Type: application/x-ndjson"))
-        let lines = lines(stream.text)
+        let lines = pieces(stream.text)
         #expect(lines.map { ($0["message"] as? [String: Any])?["content"] as? String } == ["Hello", " there", ""])
         #expect(lines.map { $0["done"] as? Bool } == [false, false, true])
         #expect(lines.allSatisfy { $0["model"] as? String == "Test-Q4" && $0["created_at"] is String })
@@ -61,7 +69,7 @@ import Wire
         let answer = await chat(engine(["<think>Hm</think>So: ", ToolTests.call]), ToolTests.tools)
         #expect(answer.status == 200)
         #expect(message(answer)["thinking"] as? String == "Hm")
-        #expect(message(answer)["content"] as? String == "So: ")
+        #expect(message(answer)["content"] as? String == "So:")
         let call = (message(answer)["tool_calls"] as? [[String: Any]])?.first
         let function = call?["function"] as? [String: Any]
         #expect(function?["name"] as? String == "weather")
@@ -82,7 +90,7 @@ import Wire
         #expect(whole.json["message"] == nil && whole.json["done"] as? Bool == true)
         let stream = try await router(engine(["Hello", " there"])).stream(
             #"{"model":"Test-Q4","prompt":"Hi"}"#, at: "/api/generate")
-        #expect(lines(stream.text).map { $0["response"] as? String } == ["Hello", " there", ""])
+        #expect(pieces(stream.text).map { $0["response"] as? String } == ["Hello", " there", ""])
     }
 
     @Test func `probabilities are listed in the form of chats`() async throws {
