@@ -4,11 +4,10 @@ extension LocalModel.Info {
     init(
         _ file: GGUFFile, _ network: any Network, _ head: PoolingHead, fallbackName: String
     ) throws(ModelFileError) {
-        var bytesOfType: [TensorType: Int] = [:]
-        for tensor in file.tensors { bytesOfType[tensor.type, default: 0] += tensor.byteCount }
         name = try file.metadata.displayTextIfPresent("general.name") ?? fallbackName
         architecture = try file.metadata.string("general.architecture")
-        quantization = bytesOfType.max { $0.value < $1.value }?.key.name ?? ""
+        quantization = file.quantizationName
+        tensorBytes = file.bytesByType.map { (type: $0.type.name, bytes: $0.bytes) }
         parameterCount = file.tensors.reduce(0) { $0 + $1.shape.reduce(1, *) }
         fileBytes = file.byteCount
         vocabularySize = network.vocabularySize

@@ -15,8 +15,10 @@ public final class LocalModel: Sendable {
         /// `general.name`, or the file's name without its extension.
         public var name: String
         public var architecture: String
-        /// The most common type of the weights, e.g. `Q4_K`.
+        /// The quantization that the file declares, e.g. `Q4_K_M`, or else the type of most of its bytes.
         public var quantization: String
+        /// Bytes of the tensors of each type, most first.
+        package var tensorBytes: [(type: String, bytes: Int)] = []
         public var parameterCount: Int
         /// Bytes of all parts of the file.
         public var fileBytes: Int

@@ -12,17 +12,17 @@ package struct Mixture: Sendable {
     package static var names: [String] { all.map(\.name) }
 
     private static let all: [Mixture] = [
-        .init("F32", 0, .F32), .init("F16", 1, .F16), .init("BF16", 32, .BF16),
-        .init("Q4_0", 2, .Q4_0), .init("Q4_1", 3, .Q4_1), .init("Q5_0", 8, .Q5_0), .init("Q5_1", 9, .Q5_1),
-        .init("Q8_0", 7, .Q8_0), .init("Q2_K", 10, .Q2_K), .init("Q2_K_S", 21, .Q2_K), .init("Q3_K_S", 11, .Q3_K),
-        .init("Q3_K_M", 12, .Q3_K), .init("Q3_K_L", 13, .Q3_K), .init("Q4_K_S", 14, .Q4_K), .init("Q4_K_M", 15, .Q4_K),
-        .init("Q5_K_S", 16, .Q5_K), .init("Q5_K_M", 17, .Q5_K), .init("Q6_K", 18, .Q6_K), .init("IQ4_NL", 25, .IQ4_NL),
-        .init("IQ4_XS", 30, .IQ4_XS), .init("MXFP4_MOE", 38, .MXFP4),
+        .init("F32", .F32), .init("F16", .F16), .init("BF16", .BF16),
+        .init("Q4_0", .Q4_0), .init("Q4_1", .Q4_1), .init("Q5_0", .Q5_0), .init("Q5_1", .Q5_1),
+        .init("Q8_0", .Q8_0), .init("Q2_K", .Q2_K), .init("Q2_K_S", .Q2_K), .init("Q3_K_S", .Q3_K),
+        .init("Q3_K_M", .Q3_K), .init("Q3_K_L", .Q3_K), .init("Q4_K_S", .Q4_K), .init("Q4_K_M", .Q4_K),
+        .init("Q5_K_S", .Q5_K), .init("Q5_K_M", .Q5_K), .init("Q6_K", .Q6_K), .init("IQ4_NL", .IQ4_NL),
+        .init("IQ4_XS", .IQ4_XS), .init("MXFP4_MOE", .MXFP4),
     ]
 
-    private init(_ name: String, _ fileType: Int, _ base: TensorType) {
+    private init(_ name: String, _ base: TensorType) {
         self.name = name
-        self.fileType = fileType
+        fileType = FileType.number(named: name) ?? 0
         self.base = base
     }
 

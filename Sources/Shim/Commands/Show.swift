@@ -20,6 +20,7 @@ func describe(_ model: ModelFile) throws -> String {
     var rows = [
         ["Name", model.id], ["Title", info.name], ["File", model.url.path], ["Size", size(info.fileBytes)],
         ["Architecture", info.architecture], ["Quantization", info.quantization],
+        ["Weights", info.tensorShares],
         ["Parameters", rounded(info.parameterCount)], ["Context", "\(info.trainedContextSize) tokens"],
         ["Vocabulary", "\(info.vocabularySize) tokens"],
         ["Template", info.hasChatTemplate ? "in the file" : "none in the file; a simple one is used"],
@@ -42,6 +43,15 @@ func describe(_ model: ModelFile) throws -> String {
         estimate.fits ? "yes, \(size(estimate.available)) are free" : "no, \(size(estimate.available)) are free",
     ])
     return table(rows)
+}
+
+extension LocalModel.Info {
+    /// Which types the weights have, with their shares of the bytes from half a percent on.
+    fileprivate var tensorShares: String {
+        let total = max(1, tensorBytes.reduce(0) { $0 + $1.bytes })
+        let shares = tensorBytes.map { ($0.type, ($0.bytes * 100 + total / 2) / total) }.filter { $0.1 > 0 }
+        return shares.map { "\($0) \($1) %" }.joined(separator: ", ")
+    }
 }
 
 /// `shim run`: replaces this process by the program `chat` beside it. Downloads the model first if necessary.

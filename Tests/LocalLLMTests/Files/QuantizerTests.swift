@@ -51,6 +51,9 @@ import Testing
         let original = try GGUFFile(path: source.path)
         #expect(file.metadata.keys == original.metadata.keys + ["general.quantization_version", "general.file_type"])
         #expect(try file.metadata.int("general.file_type") == 15)
+        #expect(file.quantizationName == "Q4_K_M")
+        // Declared F32, or nothing: the type of most bytes.
+        #expect(original.quantizationName == original.bytesByType[0].type.name)
         #expect(
             try file.metadata.byteStrings("tokenizer.ggml.tokens")
                 == original.metadata.byteStrings("tokenizer.ggml.tokens"))
