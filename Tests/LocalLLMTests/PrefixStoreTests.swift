@@ -167,7 +167,7 @@ import Testing
     }
 
     private func waitForFiles(_ count: Int) async throws {
-        for _ in 0..<1000 where files().count < count { try await Task.sleep(for: .milliseconds(10)) }
+        for _ in 0..<6000 where files().count < count { try await Task.sleep(for: .milliseconds(10)) }
         #expect(files().count >= count)
     }
 

@@ -242,7 +242,7 @@ struct ReferenceFamilyTests {
         func pages() -> Int {
             PrefixStore.models(in: kept.url.path).flatMap(PrefixStore.files).count { $0.path.hasSuffix(".kv") }
         }
-        for _ in 0..<1000 where pages() < (prompt.count - 5) / pageTokens {
+        for _ in 0..<6000 where pages() < (prompt.count - 5) / pageTokens {
             try await Task.sleep(for: .milliseconds(5))
         }
         let restarted = try await LocalModel.load(from: url, configuration: configuration)

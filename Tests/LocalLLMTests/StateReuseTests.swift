@@ -1,3 +1,4 @@
+import Networks
 import Testing
 
 @testable import Engine
@@ -10,8 +11,10 @@ import Testing
         let thread: ModelThread
         let work = ToyWork()
 
-        init(_ toy: ToyLayers, isTight: Bool = false) {
-            let network = ToyNetwork(toy.layers, counting: work)
+        /// - Parameter seconds: Duration of a step, beside which more rows cost nothing; `nil`: what it takes.
+        init(_ toy: ToyLayers, isTight: Bool = false, seconds: Double? = nil) {
+            let toyNetwork = ToyNetwork(toy.layers, counting: work)
+            let network: any Network = seconds.map { SlowNetwork(toyNetwork, seconds: $0) } ?? toyNetwork
             let bytes = isTight ? 4 * network.stateShape.bytes(tokens: 60) : 1 << 22
             thread = ModelThread(
                 network: network, compute: Compute(kernels: .best, threads: 1), tokenizer: nil, cacheBytes: bytes,
@@ -93,7 +96,7 @@ import Testing
         var expected = plain
         for index in 40..<50 { expected[index] = (expected[index] + 1) % 61 }
         for expected in [[], plain, expected, Array(plain.dropFirst(100)), [1, 2, 3]] {
-            let model = Toy(toy)
+            let model = Toy(toy, seconds: 0.001)
             let guessed = try await model.guess(prompt, count: 150, expecting: expected)
             #expect(guessed.tokens == plain)
             #expect(guessed.usage.acceptedTokens <= guessed.usage.draftedTokens)
