@@ -133,13 +133,6 @@ extension OllamaMessage.Call {
     }
 }
 
-extension String {
-    /// RFC 3339, in UTC.
-    static func timestamp(_ date: Date) -> String {
-        date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
-    }
-}
-
 extension Duration {
     var nanoseconds: Int {
         Int(clamping: components.seconds).multipliedReportingOverflow(by: 1_000_000_000).partialValue

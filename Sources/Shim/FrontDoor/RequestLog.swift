@@ -55,7 +55,7 @@ final class RequestLog: Sendable {
     /// escaped here.
     static func line(_ record: RequestRecord, at time: Date, _ warnings: [String] = [], dropped: Int = 0) -> [UInt8] {
         var fields = (record.notes as? RequestTrace)?.fields.json ?? [:]
-        fields["time"] = .string(time.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
+        fields["time"] = .string(.timestamp(time))
         fields["id"] = .string(record.id)
         fields["client"] = .string(record.peer)
         fields["method"] = record.method.map { .string($0) }
@@ -127,5 +127,12 @@ extension RequestTrace.Fields {
         fields["error"] = error.map { .string($0) }
         fields["request"] = body.map { .string($0) }
         return fields
+    }
+}
+
+extension String {
+    /// RFC 3339, in UTC.
+    static func timestamp(_ date: Date) -> String {
+        date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
     }
 }

@@ -105,9 +105,7 @@ extension AsyncThrowingStream<OllamaProgress, any Error> {
 extension OllamaProgress {
     fileprivate init(of file: String, _ count: Int, of total: Int?) {
         self.init("pulling \(file)")
-        let hash = SHA256()
-        Array(file.utf8).withUnsafeBytes { hash.update($0) }
-        (digest, completed, self.total) = ("sha256:\(hash.hexadecimal)", count, total)
+        (digest, completed, self.total) = ("sha256:\(SHA256.digest(of: file.utf8).hexadecimal)", count, total)
     }
 }
 

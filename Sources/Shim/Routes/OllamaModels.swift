@@ -149,8 +149,6 @@ extension ModelFile {
     /// Digits that differ between files and their versions. Not a digest of the contents, which would have to be read.
     fileprivate var digest: String {
         let bytes = (try? info.get().fileBytes) ?? 0
-        let hash = SHA256()
-        Array("\(url.path) \(bytes) \(created)".utf8).withUnsafeBytes { hash.update($0) }
-        return hash.hexadecimal
+        return SHA256.digest(of: "\(url.path) \(bytes) \(created)".utf8).hexadecimal
     }
 }
