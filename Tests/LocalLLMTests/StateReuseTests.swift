@@ -1,4 +1,6 @@
+import Foundation
 import Networks
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -11,14 +13,20 @@ import Testing
         let thread: ModelThread
         let work = ToyWork()
 
-        /// - Parameter seconds: Duration of a step, beside which more rows cost nothing; `nil`: what it takes.
-        init(_ toy: ToyLayers, isTight: Bool = false, seconds: Double? = nil) {
+        /// - Parameters:
+        ///   - seconds: Duration of a step, beside which more rows cost nothing; `nil`: what it takes.
+        ///   - kept: Folder in which prompts outlive the engine.
+        init(_ toy: ToyLayers, isTight: Bool = false, seconds: Double? = nil, kept: String? = nil) {
             let toyNetwork = ToyNetwork(toy.layers, counting: work)
             let network: any Network = seconds.map { SlowNetwork(toyNetwork, seconds: $0) } ?? toyNetwork
             let bytes = isTight ? 4 * network.stateShape.bytes(tokens: 60) : 1 << 22
             thread = ModelThread(
                 network: network, compute: Compute(kernels: .best, threads: 1), tokenizer: nil, cacheBytes: bytes,
-                spareBytes: { bytes }, queueLimit: 64)
+                spareBytes: { bytes }, queueLimit: 64,
+                store: kept.map { folder in
+                    let files = PrefixStore(directory: folder, model: [1], name: "toy", limit: 1 << 24) { _ in }
+                    return (files, { _, salt in PrefixKey(model: [1], adapters: [], salt: salt) })
+                })
         }
 
         deinit { thread.stop() }
@@ -133,6 +141,24 @@ import Testing
             #expect(try await fresh.answer(prompt, count: 10).tokens == answer.tokens)
         }
         #expect(cached[0] == 0 && cached[2] == 480)
+    }
+
+    /// The second prompt gives a page that is stored already its checkpoint.
+    @Test(arguments: ToyLayers.all)
+    func `after a restart the third that begins alike still finds it`(toy: ToyLayers) async throws {
+        let folder = try TemporaryDirectory()
+        let system = Self.tokens(500)
+        func prompt(_ seed: Int) -> [Int32] { system + [Int32(seed)] + Self.tokens(400, seed: seed) }
+        let first = Toy(toy, kept: folder.url.path)
+        for seed in [2, 3] { _ = try await first.answer(prompt(seed), count: 10) }
+        // Files are written in the order of the pages: 28 of the first prompt, and those of the second that differ.
+        func pages() -> Int {
+            PrefixStore.models(in: folder.url.path).flatMap(PrefixStore.files).count { $0.path.hasSuffix(".kv") }
+        }
+        for _ in 0..<6000 where pages() < 28 + 13 { try await Task.sleep(for: .milliseconds(5)) }
+        let answer = try await Toy(toy, kept: folder.url.path).answer(prompt(4), count: 10)
+        #expect(answer.cached == 480)
+        #expect(try await Toy(toy).answer(prompt(4), count: 10).tokens == answer.tokens)
     }
 
     @Test(arguments: ToyLayers.all)

@@ -21,8 +21,10 @@ struct PrefixCache {
         let isPrompt: Bool
         /// The key of the page on disk; `nil` if it is not to be stored.
         let key: PrefixKey?
-        /// Whether the page is on disk or about to be written, with the checkpoint if there is one.
+        /// Whether the page is on disk or about to be written.
         var isStored = false
+        /// Whether the checkpoint is, which may come later than the page.
+        var isCheckpointStored = false
         /// When the files of this page and those before it were last marked as used.
         var touched: ContinuousClock.Instant?
         fileprivate let id: Int

@@ -87,17 +87,19 @@ final class PrefixDisk {
 
     // MARK: Writing
 
-    /// Stores the pages of a path that are not stored yet.
+    /// Stores the pages and checkpoints of a path that are not stored yet, in their order.
     func keep(_ path: [PrefixCache.Node]) {
-        release()
         guard path.count >= Self.leastPages else { return }
-        // Pages are stored in their order.
-        let first = (path.lastIndex(where: \.isStored) ?? -1) + 1
-        for node in path[first...] where node.isPrompt {
+        for node in path where node.isPrompt {
             guard let key = node.key else { return }
-            guard write(key, .page, node.pages) else { return }
-            node.isStored = true
-            if let checkpoint = node.checkpoint { _ = write(key, .checkpoint, checkpoint.parts) }
+            if !node.isStored {
+                guard write(key, .page, node.pages) else { return }
+                node.isStored = true
+            }
+            if let checkpoint = node.checkpoint, !node.isCheckpointStored {
+                guard write(key, .checkpoint, checkpoint.parts) else { return }
+                node.isCheckpointStored = true
+            }
         }
     }
 

@@ -388,17 +388,16 @@ package final class ModelThread: @unchecked Sendable {
 
     /// Ends or continues sequences after a step's sampling.
     private func settle(
-        _ outcomes: [(id: Scheduler.ID, hasSampled: Bool, outcome: Result<Bool, LocalModelError>)],
-        _ room: DraftRoom?
+        _ outcomes: [(id: Scheduler.ID, hasSampled: Bool, outcome: StepSampling.Outcome)], _ room: DraftRoom?
     ) {
+        disk?.release()
         var going: [(id: Scheduler.ID, sequence: Sequence)] = []
         for (id, hasSampled, outcome) in outcomes {
             let sequence = sequences[id]!
             do throws(LocalModelError) {
                 let isDone = try outcome.get()
                 if hasSampled { sequence.rollBackRejected() }
-                sequence.share(with: &prefixes)
-                disk?.keep(sequence.progress.path)
+                if sequence.share(with: &prefixes) { disk?.keep(sequence.progress.path) }
                 if isDone {
                     end(id)
                 } else if hasSampled {

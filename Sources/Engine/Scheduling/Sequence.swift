@@ -85,9 +85,12 @@ extension ModelThread {
         func rollBackRejected() { progress.state.rollBack(to: tokens.count - 1) }
 
         /// Adds the pages that were filled since the last call to the prefix cache.
-        func share(with prefixes: inout PrefixCache) {
-            progress.share(tokens, with: &prefixes)
+        ///
+        /// - Returns: Whether there were any.
+        func share(with prefixes: inout PrefixCache) -> Bool {
+            let isLonger = progress.share(tokens, with: &prefixes)
             drafts.share(with: progress.path)
+            return isLonger
         }
 
         /// Samples tokens as long as they equal the drafted ones, and one more; sends their text; drafts tokens for the

@@ -114,6 +114,7 @@ final class SequenceProgress {
         node.checkpoint = SequenceState.Checkpoint(
             checkpoint.map { SequenceState.Part($0, in: memory) },
             at: (found.first + found.pages.count) * pageTokens, of: state.shape)
+        node.isCheckpointStored = true
     }
 
     /// Discards everything when the sequence is preempted.
@@ -134,7 +135,10 @@ final class SequenceProgress {
     }
 
     /// Adds the pages that were filled since the last call to the prefix cache.
-    func share(_ tokens: [Int32], with prefixes: inout PrefixCache) {
+    ///
+    /// - Returns: Whether there were any.
+    func share(_ tokens: [Int32], with prefixes: inout PrefixCache) -> Bool {
+        let known = path.count
         while encoding == nil, (path.count + 1) * pageTokens <= state.count {
             let index = path.count
             let range = index * pageTokens..<(index + 1) * pageTokens
@@ -147,6 +151,7 @@ final class SequenceProgress {
             path.append(node)
             addCheckpoint(to: node, at: range.upperBound)
         }
+        return path.count > known
     }
 
     private func addCheckpoint(to node: PrefixCache.Node, at length: Int) {
