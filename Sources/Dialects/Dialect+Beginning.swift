@@ -34,6 +34,11 @@ extension Dialect {
         return isHarmony ? text : closing(after: prompt) + text
     }
 
+    /// Text after which an answer goes on with its content, without reasoning.
+    public func contentBeginning(after prompt: String) -> String {
+        isHarmony ? "<|channel|>final<|message|>" : closing(after: prompt)
+    }
+
     /// Text that closes the reasoning opened by a prompt; empty if none is open.
     public func closing(after prompt: String) -> String {
         let end = prompt.reversed().drop { $0.isWhitespace }

@@ -18,6 +18,9 @@ package protocol LanguageModel: ConversationModel {
     func embeddings(of inputs: [[Int32]], options: EmbeddingOptions) async throws -> [[Float]]
     func rerankTokens(query: String, document: String) throws(LocalModelError) -> [Int32]
     func relevance(of pairs: [[Int32]]) async throws -> [Float]
+    func decide(
+        _ questions: [DecisionQuestion], about messages: [ChatMessage], options: DecisionOptions
+    ) async throws -> Decisions
 }
 
 extension LanguageModel {

@@ -156,10 +156,6 @@ extension ContentFormat {
 }
 
 extension TemplateObject {
-    mutating func switchThoughts(on isOn: Bool) {
-        for name in ["enable_thinking", "thinking"] { self[name] = .bool(isOn) }
-    }
-
     /// Variables for a chat template.
     ///
     /// `reasoning_effort` is passed to the template. It also sets the two variables by which templates switch reasoning

@@ -253,4 +253,29 @@ struct ReferenceFamilyTests {
         #expect(turn.count - second.cached < prompt.count / 10)
         #expect(try await answer(fresh, turn).tokens == second.tokens)
     }
+
+    @Test(arguments: all)
+    func `continuations of a prompt are as likely as in a reading of the whole text`(_ reference: Reference)
+        async throws
+    {
+        let model = try await LocalModel.load(
+            from: try reference.url(in: directory), configuration: .init(contextSize: 1024, threads: 2))
+        let tokens = (0..<300).map { reference.tokens[($0 * $0 / 7 + $0) % reference.tokens.count] }
+        // The second branch is computed in two steps.
+        let branches = [45..<50, 45..<200, 45..<46].map { range in
+            ContinuationReading.Branch(
+                tokens: Array(tokens[range]), images: nil,
+                continuations: [[tokens[200]], Array(tokens[210..<214]), Array(tokens[211..<213])])
+        }
+        let found = try await model.logprobs(of: branches, after: ModelPrompt(tokens: Array(tokens[..<45])), nil)
+            .logprobs
+        for (branch, found) in zip(branches, found) {
+            for (continuation, found) in zip(branch.continuations, found) {
+                let whole = tokens[..<45] + branch.tokens + continuation
+                let expected = try await model.logprobs(of: Array(whole), top: 0).suffix(continuation.count)
+                    .reduce(0) { $0 + $1.logprob }
+                #expect(abs(found - expected) < 1e-3)
+            }
+        }
+    }
 }

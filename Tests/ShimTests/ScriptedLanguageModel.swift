@@ -149,6 +149,18 @@ final class ScriptedLanguageModel: LanguageModel {
     /// The shorter, the more relevant.
     func relevance(of pairs: [[Int32]]) async throws -> [Float] { pairs.map { 1 / Float($0.count) } }
 
+    /// The longer an option, the more likely. A question about a secret is refused.
+    func decide(
+        _ questions: [DecisionQuestion], about messages: [ChatMessage], options: DecisionOptions
+    ) async throws -> Decisions {
+        let answers = questions.map { question in
+            guard !question.instructions.contains("secret") else { return DecisionAnswer.refusal }
+            let lengths = question.options.map { Double($0.text.count) }
+            return DecisionAnswer(question.kind, lengths.map { $0 / lengths.reduce(0, +) })
+        }
+        return Decisions(answers: answers, promptTokens: 100, cachedTokens: 64, newlyCachedTokens: 32)
+    }
+
     func settled(_ options: SamplingOptions) -> SamplingOptions {
         var options = options
         options.temperature = options.temperature ?? 0.8

@@ -116,7 +116,7 @@ package final class SequenceState {
     }
 
     /// A sequence that shares all tokens of this one.
-    func fork() -> SequenceState {
+    package func fork() -> SequenceState {
         let fork = SequenceState(shape, in: memory)
         (fork.count, fork.pages, fork.recurrent) = (count, pages, recurrent)
         (fork.encoding, fork.images) = (encoding, images)

@@ -19,8 +19,7 @@ public struct TokenLogprob: Sendable, Equatable {
 
     /// - Parameter logits: One finite value for each token of the vocabulary.
     package init(of token: Int32, in logits: UnsafeBufferPointer<Float>, top count: Int) {
-        let maximum = Double(logits.max() ?? 0)
-        let logSum = maximum + log(logits.reduce(0) { $0 + exp(Double($1) - maximum) })
+        let logSum = logSumExp(logits)
         self.token = token
         logprob = Double(logits[Int(token)]) - logSum
         top = Self.largest(count, of: logits).map {
@@ -51,4 +50,10 @@ public struct TokenLogprob: Sendable, Equatable {
         }
         return best
     }
+}
+
+/// The logarithm of the sum of the exponentials, in double precision.
+func logSumExp(_ logits: UnsafeBufferPointer<Float>) -> Double {
+    let maximum = Double(logits.max() ?? 0)
+    return maximum + log(logits.reduce(0) { $0 + exp(Double($1) - maximum) })
 }

@@ -399,6 +399,7 @@ package final class ModelThread: @unchecked Sendable {
                 if hasSampled { sequence.rollBackRejected() }
                 if sequence.share(with: &prefixes) { disk?.keep(sequence.progress.path) }
                 if isDone {
+                    sequence.progress.handOver()
                     end(id)
                 } else if hasSampled {
                     going.append((id, sequence))

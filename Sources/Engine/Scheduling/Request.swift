@@ -16,13 +16,15 @@ extension ModelThread {
         let maximumTokens: Int
         /// Client for fair scheduling; `nil`: the request is a client of its own.
         var client = FairShare.client
+        /// Gets the state when the generation ends, for a `ContinuationReading`.
+        var finalState: FinalState?
         /// Proposes tokens to follow all tokens so far. They are verified in one step; the text is the same as without.
         var draft: (@Sendable (_ tokens: [Int32]) -> [Int32])?
 
         package init(
             tokens: [Int32], encoding: [Int32]? = nil, images: SequenceImages? = nil, chain: Sampler.Chain,
             options: SamplingOptions, adapters: AdapterSelection = .none, group: GenerationGroup? = nil,
-            maximumTokens: Int, client: String? = FairShare.client,
+            maximumTokens: Int, client: String? = FairShare.client, finalState: FinalState? = nil,
             draft: (@Sendable (_ tokens: [Int32]) -> [Int32])? = nil
         ) {
             self.tokens = tokens
@@ -34,6 +36,7 @@ extension ModelThread {
             self.group = group
             self.maximumTokens = maximumTokens
             self.client = client
+            self.finalState = finalState
             self.draft = draft
         }
     }

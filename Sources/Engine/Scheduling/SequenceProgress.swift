@@ -32,6 +32,7 @@ final class SequenceProgress {
     private(set) var path: [PrefixCache.Node] = []
 
     private let images: SequenceImages?
+    private let finalState: FinalState?
     private let memory: StateMemory
     private let promptCount: Int
     /// Whether the text must not depend on the contents of the prefix cache.
@@ -53,6 +54,7 @@ final class SequenceProgress {
     init(_ request: ModelThread.Request, _ network: any Network, _ memory: StateMemory) {
         encoding = request.encoding.map { SequenceEncoding($0) }
         images = request.images
+        finalState = request.finalState
         adapters = request.adapters
         self.memory = memory
         promptCount = request.tokens.count
@@ -116,6 +118,9 @@ final class SequenceProgress {
             at: (found.first + found.pages.count) * pageTokens, of: state.shape)
         node.isCheckpointStored = true
     }
+
+    /// Hands the state over to who asked for it, at the end of the answer.
+    func handOver() { finalState?.state = state }
 
     /// Discards everything when the sequence is preempted.
     func forget() {

@@ -72,18 +72,33 @@ extension LocalModel {
         guard !images.isEmpty else {
             return ModelPrompt(tokens: try format.tokens(of: rendered, isQuoted: isQuoted))
         }
-        let imageReader = try needImageReader()
-        guard images.allSatisfy({ $0.isOf(imageReader) }) else {
-            throw .invalidOption("images: an image was encoded by another model")
-        }
-        let texts = rendered.components(separatedBy: ChatMessage.imageMarker)
+        let texts = try split(rendered, at: images)
+        let prompt = ModelPrompt(tokens: try format.tokens(of: texts[0], isQuoted: isQuoted))
+        return try adding(images, texts.dropFirst(), to: prompt, isQuoted: isQuoted)
+    }
+
+    /// The texts before, between and after a prompt's images.
+    func split(_ rendered: String, at images: [ModelImage]) throws(LocalModelError) -> [String] {
+        let texts = images.isEmpty ? [rendered] : rendered.components(separatedBy: ChatMessage.imageMarker)
         guard texts.count == images.count + 1 else {
             throw .templateFailed(
                 "The chat template rendered \(texts.count - 1) of the messages' \(images.count) images.")
         }
+        return texts
+    }
+
+    /// A prompt with images behind it, each followed by a text.
+    func adding(
+        _ images: [ModelImage], _ texts: ArraySlice<String>, to prompt: ModelPrompt, isQuoted: Bool
+    ) throws(LocalModelError) -> ModelPrompt {
+        guard !images.isEmpty else { return prompt }
+        let imageReader = try needImageReader()
+        guard images.allSatisfy({ $0.isOf(imageReader) }) else {
+            throw .invalidOption("images: an image was encoded by another model")
+        }
         let tokenizer = try tokenizer
-        var prompt = ModelPrompt(tokens: try format.tokens(of: texts[0], isQuoted: isQuoted))
-        for (image, text) in zip(images, texts.dropFirst()) {
+        var prompt = prompt
+        for (image, text) in zip(images, texts) {
             var (next, id) = (0, image.ids.lowerBound)
             for piece in image.pieces {
                 switch piece {

@@ -286,7 +286,7 @@ public final class LocalModel: Sendable {
     }
 
     func submit(
-        _ prompt: ModelPrompt, _ options: SamplingOptions, _ group: GenerationGroup?
+        _ prompt: ModelPrompt, _ options: SamplingOptions, _ group: GenerationGroup?, finalState: FinalState? = nil
     ) throws(LocalModelError) -> Generation {
         try check(prompt)
         try checkGenerates()
@@ -302,7 +302,7 @@ public final class LocalModel: Sendable {
                 tokens: decoderStart.map { [$0] } ?? tokens, encoding: decoderStart == nil ? nil : tokens,
                 images: try sequenceImages(of: prompt), chain: defaults.overridden(by: options), options: options,
                 adapters: try selection(options.adapterScales, prompt: tokens), group: group,
-                maximumTokens: min(options.maximumTokens ?? room, room)))
+                maximumTokens: min(options.maximumTokens ?? room, room), finalState: finalState))
     }
 
     func checkGenerates() throws(LocalModelError) {

@@ -175,12 +175,16 @@ extension ChatMessage {
         try? JSON(parsing: string, .init(depth: 0)).bytes
     }
 
+    /// The content with a marker in place of each image.
+    var markedContent: String {
+        guard images?.isEmpty == false else { return content }
+        return content.split(separator: Self.imagePlaceholder, omittingEmptySubsequences: false)
+            .joined(separator: Self.imageMarker)
+    }
+
     /// The message as a template object.
     fileprivate func fields(_ history: Dialect.History) -> TemplateObject {
-        let content =
-            images?.isEmpty == false
-            ? content.split(separator: Self.imagePlaceholder, omittingEmptySubsequences: false)
-                .joined(separator: Self.imageMarker) : content
+        let content = markedContent
         var fields: TemplateObject = ["role": .string(role.rawValue), "content": .string(content)]
         fields["name"] = name.map { .string($0) }
         if let reasoning {

@@ -1,0 +1,108 @@
+public import Foundation
+
+/// A question with fixed answers, of which the model gives the probabilities. No text is generated.
+public struct DecisionQuestion: Sendable {
+    public enum Kind: Sendable {
+        /// How likely a statement is true.
+        case predicate
+        /// Which of at least two options is right.
+        case choice([Option])
+        /// Which level fits, of at least two in ascending order.
+        case score([Option])
+
+        var hasOptions: Bool { if case .predicate = self { false } else { true } }
+    }
+
+    /// An answer that can be given, word for word.
+    public struct Option: Sendable, Equatable, ExpressibleByStringLiteral {
+        public var text: String
+        /// What it means, for the model to read.
+        public var description: String?
+
+        public init(_ text: String, description: String? = nil) { (self.text, self.description) = (text, description) }
+        public init(stringLiteral text: String) { self.init(text) }
+    }
+
+    public var kind: Kind
+    /// The statement or question, with `ChatMessage.imagePlaceholder` for each image.
+    public var instructions: String
+    /// As in `ChatMessage`.
+    public var images: [Data] = []
+
+    public init(_ kind: Kind, _ instructions: String) { (self.kind, self.instructions) = (kind, instructions) }
+
+    public static func predicate(_ statement: String) -> Self { .init(.predicate, statement) }
+    public static func choice(_ question: String, of options: [Option]) -> Self { .init(.choice(options), question) }
+    public static func score(_ question: String, levels: [Option]) -> Self { .init(.score(levels), question) }
+
+    var message: ChatMessage {
+        var message = ChatMessage.user(instructions)
+        message.images = images
+        return message
+    }
+
+    /// The answers whose probabilities are computed.
+    var options: [Option] {
+        switch kind {
+        case .predicate: ["True", "False"]
+        case .choice(let options), .score(let options): options
+        }
+    }
+}
+
+/// The answer to a `DecisionQuestion`. Probabilities are the model's own, over the question's options: they add up to 1.
+public enum DecisionAnswer: Sendable, Equatable {
+    case predicate(probability: Double)
+    /// The most likely option, and the probability of each.
+    case choice(index: Int, probabilities: [Double])
+    /// The expected level, from 0 to the number of levels less 1, and the probability of each.
+    case score(Double, probabilities: [Double])
+    /// A guardrail does not let the question be asked.
+    case refusal
+
+    /// How far the likeliest option stands out: 0 if all options are equally likely, 1 if one is certain.
+    public var confidence: Double {
+        let probabilities =
+            switch self {
+            case .predicate(let probability): [probability, 1 - probability]
+            case .choice(_, let probabilities), .score(_, let probabilities): probabilities
+            case .refusal: [Double]()
+            }
+        let even = 1 / Double(max(2, probabilities.count))
+        return max(0, ((probabilities.max() ?? 0) - even) / (1 - even))
+    }
+
+    init(_ kind: DecisionQuestion.Kind, _ probabilities: [Double]) {
+        switch kind {
+        case .predicate: self = .predicate(probability: probabilities[0])
+        case .choice:
+            let index = probabilities.indices.max { probabilities[$0] < probabilities[$1] } ?? 0
+            self = .choice(index: probabilities.firstIndex(of: probabilities[index]) ?? 0, probabilities: probabilities)
+        case .score:
+            let expected = probabilities.enumerated().reduce(0) { $0 + Double($1.offset) * $1.element }
+            self = .score(expected, probabilities: probabilities)
+        }
+    }
+}
+
+/// How `LocalModel.decide` answers.
+public struct DecisionOptions: Sendable {
+    /// Number of orders in which the options of a choice are shown to the model, as it may prefer the first or the last; the
+    /// probabilities are averaged. Each costs as much as a question of its own.
+    public var rotations = 1
+    /// As in `SamplingOptions`.
+    public var cacheSalt: String?
+    public var guardrail: (any Guardrail)?
+
+    public init() {}
+}
+
+/// Answers to questions about an input, in the order of the questions.
+public struct Decisions: Sendable {
+    public var answers: [DecisionAnswer]
+    /// Tokens of the input and of each question. The input counts once for statements, and once for questions with options.
+    public var promptTokens = 0
+    /// Of these, tokens found in the prefix cache, and tokens that were added to it.
+    public var cachedTokens = 0
+    public var newlyCachedTokens = 0
+}
