@@ -112,12 +112,27 @@ extension ChatFields: NamesImages {
 
 extension ResponseFields: NamesImages {
     mutating func replaceImageURLs(_ fetch: (String, String) async throws -> Data) async throws {
-        guard case .items(var items) = input else { return }
+        try await input.replaceImageURLs(fetch)
+    }
+}
+
+extension DecisionRequest: NamesImages {
+    mutating func replaceImageURLs(_ fetch: (String, String) async throws -> Data) async throws {
+        try await input.replaceImageURLs(fetch)
+        for index in questions.indices {
+            try await questions[index].instructions.replaceImageURLs("questions[\(index)].instructions", fetch)
+        }
+    }
+}
+
+extension ResponseInput {
+    fileprivate mutating func replaceImageURLs(_ fetch: (String, String) async throws -> Data) async throws {
+        guard case .items(var items) = self else { return }
         for index in items.indices {
             try await items[index].content?.replaceImageURLs("input[\(index)].content", fetch)
             try await items[index].output?.replaceImageURLs("input[\(index)].output", fetch)
         }
-        input = .items(items)
+        self = .items(items)
     }
 }
 

@@ -55,9 +55,11 @@ package enum MessageContent: Codable, Sendable, Equatable {
         package var refusal: String?
         /// Set in parts of type `image_url` and `input_image`.
         package var imageURL: ImageURL?
+        /// Set in parts of type `input_json`.
+        package var data: JSON?
 
         enum CodingKeys: String, CodingKey {
-            case type, text, refusal
+            case type, text, refusal, data
             case imageURL = "image_url"
         }
 
@@ -68,6 +70,9 @@ package enum MessageContent: Codable, Sendable, Equatable {
         }
 
         var isImage: Bool { type == "image_url" || type == "input_image" }
+
+        /// What the model reads of a part without an image.
+        fileprivate var words: String? { text ?? refusal ?? data.map { String(decoding: $0.bytes, as: UTF8.self) } }
     }
 
     /// The URL of an image: an object in chat requests, a string in responses requests.
@@ -136,7 +141,7 @@ package enum MessageContent: Codable, Sendable, Equatable {
     package func text(withImagesAs placeholder: Character) -> String {
         guard case .parts(let parts) = self else { return text }
         return parts.compactMap { part in
-            part.isImage ? String(placeholder) : (part.text ?? part.refusal)?.filter { $0 != placeholder }
+            part.isImage ? String(placeholder) : part.words?.filter { $0 != placeholder }
         }.joined(separator: "\n")
     }
 
@@ -144,7 +149,7 @@ package enum MessageContent: Codable, Sendable, Equatable {
     package var text: String {
         switch self {
         case .text(let text): text
-        case .parts(let parts): parts.compactMap { $0.text ?? $0.refusal }.joined(separator: "\n")
+        case .parts(let parts): parts.compactMap(\.words).joined(separator: "\n")
         }
     }
 
@@ -194,11 +199,48 @@ package enum MessageContent: Codable, Sendable, Equatable {
                     }
                     continue
                 }
+                if part.type == "input_json", textTypes.contains(part.type) {
+                    try part.validateJSON(at: path)
+                    continue
+                }
                 guard textTypes.contains(part.type) else {
                     throw .unsupported("\(path).type", "content parts of type \"\(part.type)\" are")
                 }
                 guard part.text != nil else { throw .init(missing: "\(path).text") }
             }
+        }
+    }
+}
+
+extension MessageContent.Part {
+    /// Limits of a part `input_json`: OpenAI API reference, "Create a decision".
+    private static let jsonLimits = (levels: 32, values: 10_000, bytes: 256 << 10)
+
+    fileprivate func validateJSON(at path: String) throws(APIError) {
+        guard let data else { throw .init(missing: "\(path).data") }
+        let isObjects = data.object != nil || data.array?.allSatisfy { $0.object != nil } == true
+        guard isObjects else {
+            throw .invalid("\(path).data", "expected an object or an array of objects, found \(data.kind)")
+        }
+        let limits = Self.jsonLimits
+        let (levels, values) = data.extent
+        guard levels <= limits.levels, values <= limits.values, data.bytes.count <= limits.bytes else {
+            throw .invalid(
+                "\(path).data",
+                "expected at most \(limits.levels) levels, \(limits.values) values and \(limits.bytes) bytes, found "
+                    + "\(levels), \(values) and \(data.bytes.count)")
+        }
+    }
+}
+
+extension JSON {
+    /// Levels of containers, and number of values in them.
+    fileprivate var extent: (levels: Int, values: Int) {
+        let elements = array ?? object?.members.map(\.value)
+        guard let elements else { return (0, 1) }
+        return elements.reduce((1, 1)) { extent, element in
+            let inner = element.extent
+            return (max(extent.0, inner.levels + 1), extent.1 + inner.values)
         }
     }
 }

@@ -57,7 +57,8 @@ extension ResponseFields {
 }
 
 extension ResponseInput {
-    fileprivate func validate(_ seesImages: Bool) throws(APIError) {
+    /// - Parameter textTypes: Additional types of parts with text in a user's messages.
+    func validate(_ seesImages: Bool, textTypes: [String] = []) throws(APIError) {
         guard case .items(let items) = self else { return }
         guard !items.isEmpty else { throw .invalid("input", "must have at least one item") }
         for (index, item) in items.enumerated() {
@@ -77,7 +78,8 @@ extension ResponseInput {
                 }
                 guard let content = item.content else { throw .init(missing: "\(path).content") }
                 try content.validate(
-                    at: "\(path).content", textTypes: ["input_text", "output_text", "text"],
+                    at: "\(path).content",
+                    textTypes: ["input_text", "output_text", "text"] + (role == "user" ? textTypes : []),
                     images: role != "user" ? .userOnly : seesImages ? .seen : .unseen)
             case "function_call", "custom_tool_call":
                 guard item.callID != nil else { throw .init(missing: "\(path).call_id") }

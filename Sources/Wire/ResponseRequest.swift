@@ -32,11 +32,7 @@ package struct ResponseFields: Codable, Sendable {
     package var conversation: JSON?
     package var prompt: JSON?
 
-    /// Whether any item has an image.
-    package var hasImage: Bool {
-        guard case .items(let items) = input else { return false }
-        return items.contains { $0.content?.hasImage == true || $0.output?.hasImage == true }
-    }
+    package var hasImage: Bool { input.hasImage }
 
     package struct ReasoningOptions: Codable, Sendable {
         /// Passed to the model's chat template, if it uses it.
@@ -184,6 +180,12 @@ package enum ResponseInput: Codable, Sendable {
 }
 
 extension ResponseInput {
+    /// Whether any item has an image.
+    package var hasImage: Bool {
+        guard case .items(let items) = self else { return false }
+        return items.contains { $0.content?.hasImage == true || $0.output?.hasImage == true }
+    }
+
     /// Types of the items that the model does not see, in order.
     package var hiddenTypes: [String] {
         guard case .items(let items) = self else { return [] }

@@ -18,6 +18,7 @@ extension RouteTable {
             handler: countChatTokens),
         Route("POST", "/v1/completions", "/completions", handler: createCompletion),
         Route("POST", "/v1/embeddings", "/embeddings", handler: createEmbeddings),
+        Route("POST", "/v1/decisions", "/decisions", takesImages: true, handler: decide),
         Route("POST", "/v1/rerank", "/rerank", "/v1/reranking", "/reranking", handler: rerank),
         Route("POST", "/v1/responses", "/responses", takesImages: true, handler: createResponse),
         Route("GET", "/v1/responses/{id}", "/responses/{id}", handler: showResponse),

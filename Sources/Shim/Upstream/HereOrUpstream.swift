@@ -112,11 +112,11 @@ func answerHereOrUpstream<Body: Decodable & Sendable, Answer>(
 /// Like `answerHereOrUpstream`, for endpoints that pass on the upstream's response unchanged.
 func respondHereOrUpstream<Body: Decodable & Sendable>(
     _ endpoint: UpstreamEndpoint, _ context: RequestContext, _ services: Services,
-    here: (Body) async throws -> Response
+    hasImage: (Body) -> Bool = { _ in false }, here: (Body) async throws -> Response
 ) async throws -> Response {
     let body = try GenerationBody<Body>(context.body)
     return try await answerHereOrUpstream(
-        body, endpoint, context, services, here: here,
+        body, endpoint, context, services, hasImage: hasImage, here: here,
         there: { upstream, _, bytes in
             try await upstream.answer(endpoint, bytes, streams: body.streams, context.request, context.trace)
         })
@@ -182,12 +182,12 @@ private func naming(_ model: String, in bytes: [UInt8]) throws -> [UInt8] {
 }
 
 extension UpstreamEndpoint {
-    /// Whether another model may answer instead. Embeddings of two models are not comparable, and a raw prompt is
+    /// Whether another model may answer instead. Embeddings and probabilities of two models are not comparable, and a raw prompt is
     /// written for one model.
     fileprivate var isConversation: Bool {
         switch self {
         case .chat, .responses, .messages: true
-        case .completions, .messageTokens, .embeddings, .images, .imageEdits, .imageVariations: false
+        case .completions, .messageTokens, .embeddings, .decisions, .images, .imageEdits, .imageVariations: false
         }
     }
 }

@@ -180,13 +180,13 @@ package final class Upstream: Sendable {
 
 /// The endpoints of an upstream.
 package enum UpstreamEndpoint: Sendable {
-    case chat, completions, responses, messages, messageTokens, embeddings, images
+    case chat, completions, responses, messages, messageTokens, embeddings, decisions, images
     case imageEdits, imageVariations
 
     /// The APIs that have the endpoint.
     fileprivate var apis: Set<ServiceAPI> {
         switch self {
-        case .chat, .completions, .responses, .embeddings, .images, .imageEdits, .imageVariations: [.openAI]
+        case .chat, .completions, .responses, .embeddings, .decisions, .images, .imageEdits, .imageVariations: [.openAI]
         case .messages, .messageTokens: [.anthropic]
         }
     }
@@ -207,6 +207,7 @@ package enum UpstreamEndpoint: Sendable {
         case .messages: "/messages"
         case .messageTokens: "/messages/count_tokens"
         case .embeddings: "/embeddings"
+        case .decisions: "/decisions"
         case .images: "/images/generations"
         case .imageEdits: "/images/edits"
         case .imageVariations: "/images/variations"
@@ -228,6 +229,7 @@ package enum UpstreamEndpoint: Sendable {
         case .responses: "output"
         case .messages: "content"
         case .messageTokens: "input_tokens"
+        case .decisions: "answers"
         case .embeddings, .images, .imageEdits, .imageVariations: "data"
         }
     }
@@ -236,7 +238,7 @@ package enum UpstreamEndpoint: Sendable {
     var saysWhenItEnds: Bool {
         switch self {
         case .chat, .completions, .responses, .messages: true
-        case .messageTokens, .embeddings, .images, .imageEdits, .imageVariations: false
+        case .messageTokens, .embeddings, .decisions, .images, .imageEdits, .imageVariations: false
         }
     }
 }

@@ -71,7 +71,7 @@ extension UpstreamEndpoint {
     fileprivate func event(for error: APIError) throws -> [UInt8] {
         switch self {
         case .messages: ServerSentEvent.named("error", try JSON.encode(MessagesErrorBody(error)))
-        case .chat, .completions, .messageTokens, .embeddings, .images, .imageEdits, .imageVariations:
+        case .chat, .completions, .messageTokens, .embeddings, .decisions, .images, .imageEdits, .imageVariations:
             ServerSentEvent.data(try JSON.encode(ErrorBody(error)))
         case .responses:
             ServerSentEvent.named("error", try JSON.encode(ResponseErrorEvent(error, sequenceNumber: nil)))
