@@ -10,7 +10,8 @@ enum Bench {
         KernelsCommand.self,
         PerplexityCommand.self, ArchitecturesCommand.self, LogitsCommand.self, EmbedCommand.self, ImageCommand.self,
         TokenizeCommand.self, DetokenizeCommand.self, TemplateCommand.self, ToolsCommand.self, GenerateCommand.self,
-        ConstrainCommand.self, OverheadCommand.self, DraftsCommand.self, PrefixCommand.self, ConvertCommand.self,
+        ConstrainCommand.self, OverheadCommand.self, DraftsCommand.self, DecideCommand.self, PrefixCommand.self,
+        ConvertCommand.self,
         QuantizeCommand.self,
         ImatrixCommand.self,
     ]
