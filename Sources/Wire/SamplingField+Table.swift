@@ -23,55 +23,72 @@ extension SamplingField {
         Self(
             ("min_p", .llama), kind: probability, standard: 0.05, label: "Min-p",
             "no tokens less likely than this times the most likely one; 0 is off"),
-        Self(("typical_p", .llama), kind: probability, standard: 1, "locally typical sampling; 1 is off"),
+        Self(
+            ("typical_p", .llama), kind: probability, standard: 1, label: "Typical-p", isFolded: true,
+            "locally typical sampling; 1 is off"),
         Self(
             ("top_n_sigma", .llama), kind: .number(-1...1e6), standard: 0,
+            label: "Top-n-sigma", isFolded: true,
             "logits within this many standard deviations of the highest one; 0 or less is off"),
         Self(
             ("presence_penalty", .openAI), kind: .number(-2...2), standard: 0, label: "Presence penalty",
+            isFolded: true,
             "subtracted once from the logits of tokens that were generated before"),
         Self(
             ("frequency_penalty", .openAI), kind: .number(-2...2), standard: 0, label: "Frequency penalty",
+            isFolded: true,
             "subtracted from a token's logit for each time that it was generated before"),
         Self(
             ("repetition_penalty", .vLLM), ("repeat_penalty", .llama), kind: .number(0.01...100), standard: 1,
-            "divides the logits of recent tokens; 1 is off"),
+            label: "Repetition penalty", isFolded: true, "divides the logits of recent tokens; 1 is off"),
         Self(
             ("repeat_last_n", .llama), kind: .count(-1...int32), standard: 64,
+            label: "Repetition window", isFolded: true,
             "number of recent tokens for `repeat_penalty`, prompt included; -1 is all"),
         Self(
             ("logit_bias", .openAI), kind: .biases(-100...100),
             "added to the logits of a token, or of all tokens of a text; `false` forbids"),
         Self(
             ("seed", .openAI), kind: .count(.min ... .max), label: "Seed",
-            "same seed and request, same answer; choice `i` has `seed + i`; absent, or -1 on llama.cpp's routes: random"
+            "same seed and request, same answer; absent: random, also with -1 on llama.cpp's routes. Choice `i` has `seed + i`"
         ),
-        Self(("xtc_probability", .llama), kind: probability, standard: 0, "exclude top choices this often; 0 is off"),
+        Self(
+            ("xtc_probability", .llama), kind: probability, standard: 0, label: "XTC probability", isFolded: true,
+            "exclude top choices this often; 0 is off"),
         Self(
             ("xtc_threshold", .llama), kind: probability, standard: 0.1,
+            label: "XTC threshold", isFolded: true,
             "least probability of the tokens that XTC excludes, but for the least likely of them"),
-        Self(("dry_multiplier", .llama), kind: .number(0...1e6), standard: 0, "DRY repetition penalty; 0 is off"),
-        Self(("dry_base", .llama), kind: .number(1...1e6), standard: 1.75, "growth of DRY per repeated token"),
+        Self(
+            ("dry_multiplier", .llama), kind: .number(0...1e6), standard: 0, label: "DRY multiplier", isFolded: true,
+            "DRY repetition penalty; 0 is off"),
+        Self(
+            ("dry_base", .llama), kind: .number(1...1e6), standard: 1.75, label: "DRY base", isFolded: true,
+            "growth of DRY per repeated token"),
         Self(
             ("dry_allowed_length", .llama), kind: .count(1...int32), standard: 2,
-            "length of repetitions without a penalty by DRY"),
+            label: "DRY allowed length", isFolded: true, "length of repetitions without a penalty by DRY"),
         Self(
             ("dry_penalty_last_n", .llama), kind: .count(-1...int32), standard: -1,
-            "number of recent tokens that DRY sees, prompt included; -1 is all"),
+            label: "DRY window", isFolded: true, "number of recent tokens that DRY sees, prompt included; -1 is all"),
         Self(
             ("dry_sequence_breakers", .llama), kind: .texts(maximum: 64), standard: ["\n", ":", "\"", "*"],
             "texts that end a repetition"),
         Self(
             ("dynatemp_range", .llama), kind: .number(0...100), standard: 0,
-            "how far the temperature deviates by entropy; 0 is off"),
+            label: "Dynamic temperature range", isFolded: true, "how far the temperature deviates by entropy; 0 is off"),
         Self(
             ("dynatemp_exponent", .llama), kind: .number(0...100), standard: 1,
-            "exponent of the normalized entropy"),
+            label: "Dynamic temperature exponent", isFolded: true, "exponent of the normalized entropy"),
         Self(
             ("mirostat", .llama), kind: .count(0...2), standard: 0,
-            "version of Mirostat, which replaces the filters; 0 is off"),
-        Self(("mirostat_tau", .llama), kind: .number(0...100), standard: 5, "Mirostat's target surprise in bits"),
-        Self(("mirostat_eta", .llama), kind: .number(0...1), standard: 0.1, "Mirostat's learning rate"),
+            label: "Mirostat", isFolded: true, "version of Mirostat, which replaces the filters; 0 is off"),
+        Self(
+            ("mirostat_tau", .llama), kind: .number(0...100), standard: 5, label: "Mirostat tau", isFolded: true,
+            "Mirostat's target surprise in bits"),
+        Self(
+            ("mirostat_eta", .llama), kind: .number(0...1), standard: 0.1, label: "Mirostat eta", isFolded: true,
+            "Mirostat's learning rate"),
         Self(
             ("lora", .llama), kind: .scales,
             "scales of the server's adapters; those not named are off. Absent: the server's scales"),
@@ -83,7 +100,9 @@ extension SamplingField {
             ("n_predict", .llama), ("num_predict", .ollama), kind: .count(-1...Int64.max), standard: -1,
             label: "Maximum tokens",
             "most tokens to generate, reasoning included; -1: until the context is full. 0 only computes the prompt"),
-        Self(("min_tokens", .vLLM), kind: .count(0...int32), standard: 0, "tokens before an end token is sampled"),
+        Self(
+            ("min_tokens", .vLLM), kind: .count(0...int32), standard: 0, label: "Minimum tokens", isFolded: true,
+            "tokens before an end token is sampled"),
         Self(("ignore_eos", .llama), kind: .flag, standard: false, "never samples the model's own end tokens"),
         Self(
             ("stop", .openAI), ("stop_sequences", .anthropic), kind: .stops(maximum: 64), standard: [],
@@ -92,7 +111,7 @@ extension SamplingField {
         Self(
             ("reasoning_budget", .llama), ("reasoning_budget_tokens", .llama), ("thinking_budget", .qwen),
             ("thinking_budget_tokens", .llama), ("thinking_token_budget", .vLLM), kind: .count(-1...int32),
-            "most tokens of reasoning; -1: no limit"),
+            label: "Reasoning budget", isFolded: true, "most tokens of reasoning; -1: no limit"),
     ]
 
     private static let reports: [SamplingField] = [

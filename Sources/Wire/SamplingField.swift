@@ -42,15 +42,17 @@ package struct SamplingField: Sendable {
     package let meaning: String
     /// Label on the chat page; `nil`: the field is not among its settings.
     package let label: String?
+    /// Whether the chat page has the field among those that are folded at first.
+    package let isFolded: Bool
     /// Whether the field has no effect on the answer, so that other servers need not be told.
     package let isOwn: Bool
 
     init(
-        _ names: Name..., kind: Kind, standard: JSON? = nil, label: String? = nil, isOwn: Bool = false,
-        _ meaning: String
+        _ names: Name..., kind: Kind, standard: JSON? = nil, label: String? = nil, isFolded: Bool = false,
+        isOwn: Bool = false, _ meaning: String
     ) {
         (self.names, self.kind, self.standard, self.meaning) = (names, kind, standard, meaning)
-        (self.label, self.isOwn) = (label, isOwn)
+        (self.label, self.isFolded, self.isOwn) = (label, isFolded, isOwn)
     }
 
     /// Its first name.

@@ -15,7 +15,14 @@ struct FieldTablesTests {
                 "docs/api.md", "<!-- Written by FieldTablesTests: unsupported. -->\n", "\n<!-- End. -->",
                 Self.unsupported
             ),
-            ("Sources/Shim/Page/index.html", "      <div class=\"fields\">\n", "\n      </div>", Self.settings),
+            (
+                "Sources/Shim/Page/index.html", "      <div class=\"fields\">\n", "\n      </div>",
+                Self.settings(folded: false)
+            ),
+            (
+                "Sources/Shim/Page/index.html", "        <div class=\"fields more\">\n", "\n        </div>",
+                Self.settings(folded: true)
+            ),
         ])
     func `What the table says stands there`(_ file: String, _ start: String, _ end: String, _ text: String) throws {
         let url = repository.appendingPathComponent(file)
@@ -62,9 +69,23 @@ struct FieldTablesTests {
         return table(["extensions of", "unsupported"], rows)
     }
 
-    private static var settings: String {
-        SamplingField.all.compactMap { field in
-            field.label.map { "        <label>\($0) <input name=\"\(field.name)\" \(field.kind.input)></label>" }
+    /// The page's fields: label, input with the default as its placeholder, meaning. `data-property` is the name under
+    /// which `/props` has the value in force.
+    private static func settings(folded: Bool) -> String {
+        SamplingField.all.filter { $0.label != nil && $0.isFolded == folded }.map { field in
+            let (id, about) = ("field-\(field.name)", "about-\(field.name)")
+            let property = field.name(in: .llama) ?? field.name
+            let attributes = [
+                "id=\"\(id)\" name=\"\(field.name)\" \(field.kind.input)",
+                field.standard.map { "placeholder=\"\($0.text)\"" },
+                property == field.name ? nil : "data-property=\"\(property)\"", "aria-describedby=\"\(about)\"",
+            ].compactMap(\.self).joined(separator: " ")
+            let meaning = field.meaning.replacing("`", with: "").replacing("<", with: "&lt;")
+            return """
+                        <div><label for="\(id)">\(field.label ?? "")</label>
+                          <input \(attributes)>
+                          <small id="\(about)">\(meaning)</small></div>
+                """
         }.joined(separator: "\n")
     }
 

@@ -107,12 +107,26 @@ test("an edited answer is what the model is told it said", async () => {
   assert.deepEqual(await contents(), ["One", "answer 1"]);
 });
 
-test("an answer is continued where it ended", async () => {
+const hasTool = (index, name) => page.evaluate((index, name) =>
+  [...document.querySelectorAll("#messages > li")[index].querySelectorAll(".tools button")].some((each) => each.textContent === name), index, name);
+
+test("the number of a version stands between its arrows", async () => {
+  api.reply = numbered;
+  await say("One");
+  await isDone();
+  await tool(1, "Regenerate");
+  await isDone();
+  const [left, number, right] = await page.evaluate(() => [...document.querySelectorAll("#messages .assistant .tools > *")].slice(0, 3)
+    .map((each) => each.getBoundingClientRect()).map(({ left, right }) => ({ left, right })));
+  assert.ok(number.left - left.right < 8 && right.left - number.right < 8, JSON.stringify([left, number, right]));
+});
+
+test("an answer is continued where it was cut", async () => {
   api.reply = (response) => stream(response, ["Once", " upon"], { finish: "length" });
   await say("Tell");
   await isDone();
   await page.has("#messages", "Stopped at the maximum length.");
-  api.reply = (response) => stream(response, [" a", " time."]);
+  api.reply = (response) => stream(response, [" a", " time."], { finish: "length" });
   await tool(1, "Continue");
   await isDone();
   assert.deepEqual(await contents(), ["Tell", "Once upon a time."]);
@@ -124,6 +138,13 @@ test("an answer is continued where it ended", async () => {
   await tool(1, "Continue");
   await page.has(".error", "cannot continue");
   assert.deepEqual(await contents(), ["Tell", "Once upon a time."]);
+  assert.equal(await hasTool(1, "Continue"), true, "what an error broke off can go on");
+  api.reply = (response) => stream(response, [" The end."]);
+  await tool(1, "Continue");
+  await isDone();
+  assert.equal(await hasTool(1, "Continue"), false, "what is complete does not go on");
+  await page.reload();
+  assert.equal(await hasTool(1, "Continue"), false);
 });
 
 test("a deleted version makes room for the one beside it", async () => {

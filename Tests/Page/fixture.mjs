@@ -9,6 +9,8 @@ import { ScriptedAPI, startShim } from "./server.mjs";
 
 const [program, model, chromium] = ["SHIM", "MODEL", "CHROMIUM"].map((name) => process.env[name]);
 export let shim, browser, api, page;
+/** Addresses that the test lets the page call, besides its server. */
+export const others = [];
 
 before(async () => {
   shim = await startShim(program, model);
@@ -29,7 +31,8 @@ afterEach(async () => {
   await api.stop();
   // Whatever a test does, the page has nothing to complain about and asks nobody but its server.
   assert.deepEqual(page.complaints, []);
-  assert.deepEqual(page.requests.filter((url) => !url.startsWith(api.url) && !url.startsWith(shim.url)), []);
+  const known = [api.url, shim.url, ...others.splice(0)];
+  assert.deepEqual(page.requests.filter((url) => !known.some((each) => url.startsWith(each))), []);
 });
 
 export async function say(text) {
@@ -62,6 +65,9 @@ export async function usePage(other) {
 
 /** Saves the dialog that is open. Its `close` event, which the page waits for, comes a moment later. */
 export async function saveDialog() {
+  await page.evaluate(() => {
+    globalThis.isClosed = new Promise((resolve) => document.querySelector("dialog[open]").addEventListener("close", resolve));
+  });
   await page.click("Save");
-  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 50)));
+  await page.evaluate(() => globalThis.isClosed.then(() => {}));
 }

@@ -25,6 +25,10 @@ export class ScriptedAPI {
   models = [{ id: "tiny", object: "model", state: "loaded" }, { id: "other", object: "model", state: "unloaded" }];
   engines = [{ id: "local", available: true, models: ["tiny", "other"] }];
   modelStatus = () => 200;
+  /** What `/props` says. */
+  properties = { default_generation_settings: { n_ctx: 4096 } };
+  /** `(body, response) => …` answers a request to load or unload a model. */
+  load = (body, response) => json(response, 200, { success: true });
   /** `(text, response) => …` answers a request for suggestions, `(body, response) => …` one for an image. */
   suggest = (text, response) => json(response, 200, { suggestions: [] });
   draw = (body, response) => json(response, 501, error("Images need an upstream.", "upstream_not_configured"));
@@ -47,13 +51,14 @@ export class ScriptedAPI {
       return json(response, status, status === 200 ? { object: "list", data: this.models } : error("No key.", "invalid_api_key"));
     }
     if (path === "/api/engines") return json(response, 200, { engines: this.engines });
-    if (path === "/props") return json(response, 200, { default_generation_settings: { n_ctx: 4096 } });
-    if (!["/v1/chat/completions", "/api/suggest", "/v1/images/generations"].includes(path)) {
+    if (path === "/props") return json(response, 200, this.properties);
+    if (!["/v1/chat/completions", "/api/suggest", "/v1/images/generations", "/models/load", "/models/unload"].includes(path)) {
       return pass(shim + request.url, request, response);
     }
     let text = "";
     for await (const part of request.setEncoding("utf8")) text += part;
     if (path === "/api/suggest") return this.suggest(JSON.parse(text).text, response);
+    if (path.startsWith("/models/")) return this.load(JSON.parse(text), response);
     if (path === "/v1/images/generations") return this.draw(JSON.parse(text), response);
 
     this.asked.push(JSON.parse(text));
@@ -79,10 +84,10 @@ export function json(response, status, body, headers = {}) {
 
 /**
  * Streams thoughts, pieces of text and pieces of calls, `pause` milliseconds apart; with `isOpen` the answer is never
- * finished. `last` is what the last chunk has besides.
+ * finished. `last` is what the last chunk has besides, `each(count)` what the chunk of each piece has.
  */
 export async function stream(response, pieces, {
-  pause = 0, isOpen = false, finish = "stop", promptTokens = 10, thoughts = [], calls = [], progress = [], last = {},
+  pause = 0, isOpen = false, finish = "stop", promptTokens = 10, thoughts = [], calls = [], progress = [], last = {}, each = () => ({}),
 } = {}) {
   const send = (chunk) => response.write(`data: ${JSON.stringify({ object: "chat.completion.chunk", ...chunk })}\n\n`);
   response.writeHead(200, { "Content-Type": "text/event-stream" });
@@ -94,8 +99,8 @@ export async function stream(response, pieces, {
   }
   const deltas = [...thoughts.map((thought) => ({ reasoning_content: thought })), ...pieces.map((content) => ({ content })),
     ...calls.map((call) => ({ tool_calls: [call] }))];
-  for (const delta of deltas) {
-    send({ choices: [{ index: 0, delta, finish_reason: null }], usage: null });
+  for (const [index, delta] of deltas.entries()) {
+    send({ choices: [{ index: 0, delta, finish_reason: null }], usage: null, ...each(index + 1) });
     if (pause) await new Promise((resolve) => setTimeout(resolve, pause));
     if (response.destroyed) return;
   }

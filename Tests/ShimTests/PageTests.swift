@@ -29,6 +29,7 @@ import Testing
             #expect(file.status == 200)
             let text = text(file)
             for match in text.matches(of: /(?:href|src)="([^"]*)"/) { named.insert(String(match.1)) }
+            for match in text.matches(of: /"(\/page\/[^"\/]*\.html)"/) { named.insert(String(match.1)) }
             for match in text.matches(of: /(?:from|import) "\.\/([^"]*)"/) { named.insert("/page/\(match.1)") }
             #expect(!text.contains("innerHTML") && !text.contains("eval("))
         }
@@ -63,12 +64,17 @@ import Testing
         }
     }
 
-    @Test func `only the page for images may load them from elsewhere`() throws {
+    @Test func `only the page for images may load them from elsewhere, and only the frame of the tools calls others`()
+        throws
+    {
         for (path, file) in PageFile.all {
             let policy = try #require(file.answer(request()).headers["Content-Security-Policy"])
             let sources = ["/": "'self' blob:", "/page/images.html": "'self' blob: data: https: http:"]
             #expect(policy.contains("img-src \(sources[path] ?? "'self'");"), "\(path)")
-            #expect(policy.contains("script-src 'self';") && policy.contains("connect-src 'self';"))
+            #expect(policy.contains("script-src 'self';"))
+            let isOfTools = path == "/page/tools.html"
+            #expect(policy.contains("connect-src \(isOfTools ? "'self' https: http:" : "'self'");"), "\(path)")
+            #expect(policy.contains("frame-ancestors \(isOfTools ? "'self'" : "'none'");"), "\(path)")
         }
     }
 

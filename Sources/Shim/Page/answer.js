@@ -1,8 +1,12 @@
 // One answer, from the request to its last token.
 
 import { streamChat } from "./api.js";
-import { isLocal } from "./models.js";
 import { withImages } from "./attachments.js";
+import { percent } from "./dom.js";
+import { speedText } from "./figures.js";
+import { isLocal, loadingOf } from "./models.js";
+import { requestFields } from "./settings.js";
+import { toolsForRequest } from "./tools.js";
 
 const patience = 10 * 60 * 1000; // milliseconds to retry while a model loads or the server is busy
 const saveInterval = 2000;
@@ -20,6 +24,12 @@ export class Answer {
   count = 0;
   /** `57 tokens, 41.2 tokens/s`, so far. */
   speed = "";
+  /** Whether the server has yet to begin the answer; it may be loading the model. */
+  isWaiting = true;
+  /** Whether the server says with each piece how much it has computed. */
+  #isMeasured = false;
+  /** Why the last attempt failed; empty if none did. */
+  #retry = "";
 
   #body;
   #before;
@@ -29,11 +39,13 @@ export class Answer {
    * @param messages the messages before the answer
    * @param message receives the answer; existing text is continued
    */
-  constructor({ model, settings: { system, tools, ...sampling } }, messages, message) {
+  constructor({ model, settings }, messages, message) {
+    const { system } = settings;
     const isContinued = message.content !== "";
     const all = [...messages, ...(isContinued ? [message] : [])].flatMap(forRequest);
-    this.#body = { ...sampling, model, messages: system ? [{ role: "system", content: system }, ...all] : all };
-    if (tools) this.#body.tools = JSON.parse(tools);
+    this.#body = { ...requestFields(settings), model, messages: system ? [{ role: "system", content: system }, ...all] : all };
+    const tools = toolsForRequest(settings);
+    if (tools) this.#body.tools = tools;
     if (isContinued) this.#body.continue_final_message = true;
     // Other servers may reject unknown fields.
     if (isLocal(model)) Object.assign(this.#body, { timings_per_token: true, return_progress: true });
@@ -44,6 +56,21 @@ export class Answer {
 
   stop() {
     this.#abort.abort();
+  }
+
+  /** Begins the display. */
+  show(live) {
+    this.live = live;
+    this.showWait();
+    if (!this.isWaiting && !this.count) live.note("Reading the prompt…");
+  }
+
+  /** Shows what the answer waits for. */
+  showWait() {
+    if (!this.isWaiting) return;
+    const loading = loadingOf(this.#body.model);
+    if (loading) this.live?.note(loading.text, loading);
+    else this.live?.note(this.#retry || "Waiting for the server…");
   }
 
   /** Ends the display; the answer continues. */
@@ -79,7 +106,8 @@ export class Answer {
         if (error.status === 401 && (await needsKey(error.message))) continue;
         const isPassing = (error.status === 503 || error.status === 429) && error.retryAfter !== null;
         if (!isPassing || Date.now() > deadline) throw error;
-        this.live?.note(`${error.message} Retrying every ${error.retryAfter} s.`);
+        this.#retry = `${error.message} Retrying every ${error.retryAfter} s.`;
+        this.showWait();
         await pause(error.retryAfter * 1000, this.#abort.signal);
       }
     }
@@ -91,21 +119,24 @@ export class Answer {
     let [first, shown, saved] = [0, 0, Date.now()];
     for await (const chunk of streamChat(this.#body, this.#abort.signal)) {
       const now = performance.now();
+      if (this.isWaiting) this.live?.note("Reading the prompt…");
+      this.isWaiting = false;
       const progress = chunk.prompt_progress;
-      if (progress && !this.count) this.live?.note(`Reading the prompt: ${percent(progress.processed, progress.total)}`);
-      if (chunk.usage) this.#finish(chunk.usage, first && (now - first) / 1000, (first || now) - started);
-      if (chunk.timings) message.prompt = promptFigures(chunk.timings);
+      if (progress && !this.count) this.#showReading(progress);
+      if (chunk.usage) this.#finish(chunk.usage, (first || now) - started);
+      if (chunk.timings) this.#measure(chunk.timings);
       const choice = chunk.choices?.[0];
       if (choice?.delta && this.#append(choice.delta)) {
         first ||= now;
         this.count += 1;
+        if (!this.#isMeasured) this.#measureAlone((now - first) / 1000);
         this.live?.note("");
         this.live?.changed();
       }
       if (choice?.finish_reason) message.finish = choice.finish_reason;
       if (this.count > 1 && now - shown > 250) {
         shown = now;
-        this.speed = `${this.count} tokens, ${(((this.count - 1) * 1000) / (now - first)).toFixed(1)} tokens/s`;
+        this.speed = speedText(message);
         changed();
       }
       if (Date.now() - saved > saveInterval) {
@@ -113,6 +144,11 @@ export class Answer {
         keep();
       }
     }
+  }
+
+  #showReading({ processed, total }) {
+    const share = Math.min(1, processed / Math.max(1, total));
+    this.live?.note(`Reading the prompt: ${percent(share)}`, { share });
   }
 
   /** @returns whether the delta was not empty */
@@ -132,10 +168,25 @@ export class Answer {
     return Boolean(content || thought || calls?.length);
   }
 
-  #finish(usage, seconds, promptMilliseconds) {
+  /** Figures so far, in the server's own count: they stay if the answer is stopped. */
+  #measure({ cache_n: cached, prompt_n: computed, prompt_ms: promptTime, predicted_n: count, predicted_ms: time }) {
+    const { message } = this;
+    this.#isMeasured = true;
+    message.prompt = { tokens: computed + cached, cached, seconds: promptTime / 1000 };
+    message.usage = { prompt_tokens: computed + cached, completion_tokens: count + this.#before.tokens,
+      total_tokens: computed + cached + count };
+    if (time > 0) message.seconds = time / 1000 + this.#before.seconds;
+  }
+
+  /** Figures so far of a server that says nothing of them until its end. */
+  #measureAlone(seconds) {
+    this.message.usage = { completion_tokens: this.count + this.#before.tokens };
+    this.message.seconds = seconds + this.#before.seconds;
+  }
+
+  #finish(usage, promptMilliseconds) {
     const { message } = this;
     message.usage = { ...usage, completion_tokens: usage.completion_tokens + this.#before.tokens };
-    message.seconds = seconds + this.#before.seconds;
     message.prompt ??= { tokens: usage.prompt_tokens, cached: usage.prompt_tokens_details?.cached_tokens ?? 0,
       seconds: promptMilliseconds / 1000 };
   }
@@ -154,12 +205,6 @@ function forRequest({ role, content, calls, images }) {
   const results = calls.map((call) => ({ role: "tool", tool_call_id: call.id, content: call.result ?? "No result." }));
   return [{ role, content, tool_calls: made }, ...results];
 }
-
-/** @param timings as in llama.cpp's API */
-const promptFigures = ({ prompt_n: computed, cache_n: cached, prompt_ms: milliseconds }) =>
-  ({ tokens: computed + cached, cached, seconds: milliseconds / 1000 });
-
-const percent = (part, whole) => `${Math.floor((100 * part) / Math.max(1, whole))} %`;
 
 function pause(milliseconds, signal) {
   signal.throwIfAborted();

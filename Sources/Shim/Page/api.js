@@ -56,6 +56,10 @@ export async function listModels() {
   return (await (await request("/v1/models")).json()).data;
 }
 
+/** Loads a model, and returns when it is loaded; or unloads it. For those who may manage the server's models. */
+export const loadModel = (model) => post("/models/load", { model });
+export const unloadModel = (model) => post("/models/unload", { model });
+
 /** The engines: `id` (`local` or `upstream`), `available`, `reason` if unavailable, `models`. */
 export async function listEngines() {
   return (await (await request("/api/engines")).json()).engines;
@@ -71,11 +75,15 @@ export async function createImage(body, signal) {
   return (await (await post("/v1/images/generations", body, signal)).json()).data[0];
 }
 
-/** Context length of a model in tokens; `null` if unknown. */
-export async function contextSize(model) {
+/**
+ * What a local model and this server are: `contextSize` in tokens, `params` (the sampling options in force; only of a
+ * loaded model), `threads`, `tier` …; `null` if the user may not see it.
+ */
+export async function properties(model) {
   try {
-    const props = await (await request(`/props?model=${encodeURIComponent(model)}`)).json();
-    return props.default_generation_settings?.n_ctx ?? null;
+    const { default_generation_settings: settings, ...others } =
+      await (await request(`/props?model=${encodeURIComponent(model)}`)).json();
+    return { ...others, contextSize: settings?.n_ctx, params: settings?.params };
   } catch {
     return null; // only shown, not required
   }

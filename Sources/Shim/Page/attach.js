@@ -38,7 +38,7 @@ export function takeAttached() {
 
 async function attach(files) {
   const { current } = state;
-  if (!acceptsImages(current.model)) return notify(`${current.model ?? "This model"} accepts no images.`);
+  if (!acceptsImages(current.model)) return notify(`${current.model ?? "This model"} accepts no images.`, { topic: "model" });
   for (const file of files) {
     try {
       const image = await keepAttachment(file);

@@ -41,17 +41,42 @@ function indented(text) {
 export const waitsForResults = ({ calls }) => Boolean(calls?.some(({ result }) => result === undefined));
 
 /**
- * A form for the results of calls: the user runs the tools, not the page.
+ * A form for the results of calls: the user gives them, or lets a tool with an address run.
  *
+ * @param tools {addressOf(name), run(call)}: where a tool runs, `undefined` if nowhere; runs a call
  * @param send called with the results, in the order of the calls without one
  */
-export function resultsForm(calls, send) {
-  const fields = calls.filter(({ result }) => result === undefined).map(({ name }) => [
-    name, element("textarea", { rows: 2, ariaLabel: `Result of ${name}` }),
+export function resultsForm(calls, { addressOf, run }, send) {
+  const waiting = calls.filter(({ result }) => result === undefined);
+  const fields = waiting.map(({ name }) => [name, element("textarea", { rows: 2, ariaLabel: `Result of ${name}` })]);
+  const labelled = fields.flatMap(([name, field], index) => [
+    element("p", { className: "note" }, `Result of ${name}`),
+    ...(addressOf(name) ? [runOffer(waiting[index], addressOf(name), field)] : []),
+    field,
   ]);
-  const labelled = fields.flatMap(([name, field]) => [element("p", { className: "note" }, `Result of ${name}`), field]);
   const form = element("form", { className: "results", ariaLabel: "Results of the calls" },
     ...labelled, button("Send results", null, { type: "submit" }));
+
+  /** Asks before a call goes to its tool: shows where, and with which arguments. */
+  function runOffer(call, address, field) {
+    const failure = element("p", { className: "note", role: "status" });
+    const start = button(`Run ${call.name}`, async () => {
+      start.disabled = true;
+      failure.textContent = `Running at ${address}…`;
+      try {
+        field.value = await run(call);
+        failure.textContent = "";
+        if (fields.every(([, each]) => each.value !== "")) form.requestSubmit();
+      } catch (error) {
+        failure.textContent = error.message;
+        start.disabled = false;
+      }
+    });
+    const sent = element("pre", { tabIndex: 0, role: "region", ariaLabel: `Arguments of ${call.name}` },
+      element("code", {}, indented(call.arguments)));
+    return element("div", { className: "offer" }, element("p", {}, "Send this to ", element("code", {}, address), "?"), sent, start, failure);
+  }
+
   form.onsubmit = (event) => {
     event.preventDefault();
     send(fields.map(([, field]) => field.value));

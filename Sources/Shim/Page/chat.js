@@ -6,11 +6,13 @@ import { askKey, askSettings } from "./dialogs.js";
 import { byId } from "./dom.js";
 import { draftImages, keepDraft } from "./drafts.js";
 import { listenForEngines, showEngines } from "./engines.js";
+import { contextText } from "./figures.js";
 import { focusInput, listen, takeInput } from "./keys.js";
 import { select, showLibrary, startConversation } from "./library.js";
 import { editLastMessage } from "./messages.js";
-import { bestModel, contextSizeOf, fetchContextSize, fetchModels, isServed, listenForModels, showModels } from "./models.js";
-import { report } from "./notice.js";
+import { bestModel, canManage, fetchModels, fetchProperties, isServed, listenForModels, propertiesOf, showModels } from "./models.js";
+import { showModelState } from "./modelstate.js";
+import { dismiss, report } from "./notice.js";
 import { forgetUnused } from "./attachments.js";
 import { focusConversations, isSidebarOpen, toggleSidebar } from "./sidebar.js";
 import { isAnswering, keep, messagesShown, state } from "./state.js";
@@ -34,18 +36,15 @@ Object.assign(state, {
     state.showFigures();
   },
 
-  /** `57 tokens, 41.2 tokens/s · at least 812 of 4,096 tokens of context used` */
+  /** `57 tokens, 41.2 tokens/s · 812 of 4,096 tokens of context used` */
   showFigures() {
     const { current } = state;
-    const answer = state.answers.get(current);
-    const usage = shownMessages(current).findLast((message) => message.usage)?.usage;
-    const size = contextSizeOf(current.model);
-    // A message's token count is known only at the end of its answer.
-    const used = `${answer ? "at least " : ""}${((usage?.total_tokens ?? 0) + (answer?.count ?? 0)).toLocaleString()}`;
-    const context = size ? `${used} of ${size.toLocaleString()} tokens of context used` : `${used} tokens used`;
-    byId("figures").textContent = [answer?.speed, usage || answer || size ? context : ""].filter(Boolean).join(" · ");
+    const speed = state.answers.get(current)?.speed;
+    const context = contextText(shownMessages(current), propertiesOf(current.model)?.contextSize);
+    byId("figures").textContent = [speed, context].filter(Boolean).join(" · ");
   },
 
+  asked: () => setTimeout(() => refreshModels(), 150), // by then the server has begun to load the model
   answered: () => refreshModels(),
 });
 
@@ -53,6 +52,8 @@ function showModelsAndEngines() {
   showAttached();
   showModels(state.current.model);
   showEngines(state.current.model);
+  showModelState(state.current.model, { refresh: () => refreshModels(), canManage: canManage() });
+  for (const answer of state.answers.values()) answer.showWait();
 }
 
 // Models
@@ -61,10 +62,11 @@ function showModelsAndEngines() {
 async function refreshModels({ isAsked = false } = {}) {
   try {
     await fetchModels();
+    dismiss("server");
   } catch (error) {
     if (!isAsked) return;
     if (error.status === 401 && (await askKey(error.message))) return refreshModels({ isAsked });
-    return report(error, "Try again", () => refreshModels({ isAsked }));
+    return report(error, { label: "Try again", action: () => refreshModels({ isAsked }), topic: "server" });
   }
   for (const conversation of state.conversations) {
     // A conversation with messages keeps its model; an empty one switches to a usable model.
@@ -72,18 +74,23 @@ async function refreshModels({ isAsked = false } = {}) {
     if (isOpen || !conversation.model) conversation.model = bestModel(preference.get("model")) ?? conversation.model;
   }
   showModelsAndEngines();
-  await fetchContextSize(state.current.model);
+  await fetchProperties(state.current.model);
   state.showFigures();
 }
 
 function pick(model) {
+  dismiss("model");
   state.current.model = model;
   preference.set("model", model);
   keep(state.current);
   refreshModels();
 }
 
-listenForModels({ picked: pick, refresh: () => refreshModels() });
+listenForModels({
+  picked: pick,
+  refresh: () => refreshModels(),
+  isWaiting: () => [...state.answers.values()].some((answer) => answer.isWaiting),
+});
 listenForEngines((engine) => {
   const model = bestModel(preference.get("model"), engine);
   if (model) pick(model);
@@ -98,7 +105,7 @@ function submit() {
 }
 
 async function openSettings() {
-  const answer = await askSettings(state.current.settings);
+  const answer = await askSettings(state.current.settings, propertiesOf(state.current.model)?.params);
   if (!answer) return;
   state.current.settings = answer.settings;
   if (answer.isDefault) defaultSettings.set(answer.settings);

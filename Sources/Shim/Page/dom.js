@@ -19,6 +19,15 @@ export function button(label, onclick, { icon, ...properties } = {}) {
   return element("button", { type: "button", onclick, ...name, ...properties }, icon ?? label);
 }
 
+/** A share from 0 to 1 as `45 %`. */
+export const percent = (share) => `${Math.floor(100 * share)} %`;
+
+/** Sets a progress bar to a share from 0 to 1; `undefined`: it moves without an end. */
+export function showShare(bar, share) {
+  if (share === undefined) bar.removeAttribute("value");
+  else bar.value = share;
+}
+
 /** Announces a text to screen readers, politely. */
 export const announce = (text) => (byId("announcer").textContent = text);
 

@@ -7,7 +7,7 @@ import { listenForFiles } from "./files.js";
 import { focusInput, setInput } from "./keys.js";
 import { scrollToEnd } from "./live.js";
 import { showMessage } from "./messages.js";
-import { notify, report } from "./notice.js";
+import { dismiss, notify, report } from "./notice.js";
 import { search } from "./search.js";
 import { showConversations, toggleSidebar } from "./sidebar.js";
 import { addConversation, keep, state } from "./state.js";
@@ -32,6 +32,7 @@ export function select(id, message) {
   state.current = state.conversations.find((conversation) => conversation.id === id) ?? state.current;
   const { current } = state;
   preference.set("conversation", current.id);
+  dismiss("model");
   if (message && !shownMessages(current).includes(message)) choose(current, message);
   state.show();
   setInput(draftOf(current));
@@ -68,7 +69,7 @@ function removeConversation(id) {
     keepDraftImages(conversation, images);
     select(id);
   };
-  if (conversation.messages.length) notify(`Deleted “${conversation.title}”.`, "Undo", restore);
+  if (conversation.messages.length) notify(`Deleted “${conversation.title}”.`, { label: "Undo", action: restore });
   if (conversation !== state.current) state.show();
   else if (state.conversations.length) select(state.conversations[0].id);
   else startConversation();

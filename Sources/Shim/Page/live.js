@@ -1,7 +1,7 @@
 // Shows the running answer as it grows, at most once per frame.
 
 import { callBlock, thoughtsBlock, updateCall } from "./calls.js";
-import { byId, element } from "./dom.js";
+import { byId, element, showShare } from "./dom.js";
 import { enrich } from "./enrich.js";
 import { MarkdownView } from "./markdown.js";
 import { speaker } from "./messages.js";
@@ -13,6 +13,7 @@ export class LiveAnswer {
   #item;
   #body;
   #note;
+  #progress;
   #thoughts = null;
   #calls = [];
   #view;
@@ -22,9 +23,10 @@ export class LiveAnswer {
   constructor(message) {
     this.#message = message;
     this.#body = element("div", { className: "body" });
-    this.#note = element("p", { className: "note" }, "Reading…");
+    this.#note = element("p", { className: "note" });
+    this.#progress = element("progress", { ariaLabel: "Progress", hidden: true });
     this.#item = element("li", { className: "assistant live", ariaBusy: "true" },
-      element("h2", {}, speaker(message)), this.#body, this.#note);
+      element("h2", {}, speaker(message)), this.#body, this.#note, this.#progress);
     this.#view = new MarkdownView(this.#body);
     byId("messages").append(this.#item);
     byId("welcome").hidden = true;
@@ -32,9 +34,15 @@ export class LiveAnswer {
     scrollToEnd();
   }
 
-  /** Shows a status; an empty text removes it. */
-  note(text) {
+  /**
+   * Shows a status; an empty text removes it.
+   *
+   * @param progress {share}: how much is done, from 0 to 1, `undefined` if unknown; `null`: shows no bar
+   */
+  note(text, progress = null) {
     this.#note.textContent = text;
+    this.#progress.hidden = progress === null;
+    showShare(this.#progress, progress?.share);
   }
 
   /** Called when the message has grown. */

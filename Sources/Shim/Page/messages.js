@@ -4,6 +4,7 @@ import { callBlock, resultsForm, thoughtsBlock, waitsForResults } from "./calls.
 import { button, byId, copy, element } from "./dom.js";
 import { showEditor } from "./edit.js";
 import { enrich } from "./enrich.js";
+import { figuresOf } from "./figures.js";
 import { MarkdownView } from "./markdown.js";
 import { imageElement } from "./attachments.js";
 
@@ -13,7 +14,7 @@ const list = byId("messages");
  * Shows messages.
  *
  * @param actions {edit(message, text), regenerate(message), proceed(message), giveResults(message, results),
- *   remove(message), choose(message), report(error)}; `alternatives(message)` and `canProceed(message)` say what
+ *   remove(message), choose(message), report(error), tools: {addressOf(name), run(call)}}; `alternatives(message)` and `canProceed(message)` say what
  *   applies; `isBusy` disables changes while an answer is running
  */
 export function showMessages(messages, actions) {
@@ -31,7 +32,7 @@ function row(message, isLast, messages, actions) {
   item.append(bodyOf(message));
   for (const call of message.calls ?? []) item.append(callBlock(call));
   if (isLast && !actions.isBusy && waitsForResults(message)) {
-    item.append(resultsForm(message.calls, (results) => actions.giveResults(message, results)));
+    item.append(resultsForm(message.calls, actions.tools, (results) => actions.giveResults(message, results)));
   }
   const remark = [remarks[message.finish], message.isEdited && "Edited."].filter(Boolean).join(" ");
   if (remark) item.append(element("p", { className: "note" }, remark));
@@ -79,7 +80,7 @@ function tools(message, isLast, item, showAgain, actions) {
   if (message.role !== "user") buttons.push(button("Regenerate", () => actions.regenerate(message), options));
   if (isLast && actions.canProceed(message)) buttons.push(button("Continue", () => actions.proceed(message), options));
   buttons.push(button("Delete", () => actions.remove(message), options));
-  return element("div", { className: "tools" }, ...arrows(message, actions), ...buttons, ...figures(message));
+  return element("div", { className: "tools" }, ...arrows(message, actions), ...buttons, ...figuresOf(message));
 }
 
 /** `‹ 2/3 ›` if the message has other versions. */
@@ -96,37 +97,6 @@ function arrows(message, { alternatives, choose, isBusy }) {
     element("span", { className: "note version" }, `${index + 1}/${all.length}`),
     arrow("›", "Next version", all[index + 1]),
   ];
-}
-
-/** Token counts, speeds and time of a message. */
-function figures({ usage, seconds, prompt, time }) {
-  const texts = [prompt && promptSpeed(prompt), usage && speed(usage.completion_tokens, seconds)].filter(Boolean);
-  const shown = element("span", { className: "note" }, texts.join(" · "));
-  if (!time) return texts.length ? [shown] : [];
-  const date = new Date(time);
-  shown.append(texts.length ? " · " : "", element("time", { dateTime: date.toISOString(), title: date.toLocaleString() },
-    timeText(date)));
-  return [shown];
-}
-
-/** `128 tokens, 41.2 tokens/s` */
-function speed(count, seconds) {
-  if (count === 1) return "1 token";
-  const rate = seconds > 0 ? `, ${((count - 1) / seconds).toFixed(1)} tokens/s` : "";
-  return `${count.toLocaleString()} tokens${rate}`;
-}
-
-/** `prompt 812 tokens (768 cached), 310.5 tokens/s`: the rate counts computed tokens only. */
-function promptSpeed({ tokens, cached, seconds }) {
-  const rate = seconds > 0 ? `, ${((tokens - cached) / seconds).toFixed(1)} tokens/s` : "";
-  return `prompt ${tokens.toLocaleString()} tokens${cached ? ` (${cached.toLocaleString()} cached)` : ""}${rate}`;
-}
-
-/** `14:05`, with the date unless it is today. */
-function timeText(date) {
-  const isToday = date.toDateString() === new Date().toDateString();
-  const time = { hour: "2-digit", minute: "2-digit" };
-  return date.toLocaleString([], isToday ? time : { ...time, year: "numeric", month: "short", day: "numeric" });
 }
 
 /** The text of a message for screen readers, without buttons. */

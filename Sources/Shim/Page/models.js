@@ -1,10 +1,10 @@
 // The models of the server and its upstream, the state of both engines, and the model picker.
 
-import { contextSize, listEngines, listModels } from "./api.js";
-import { byId, element } from "./dom.js";
+import { apiKey, listEngines, listModels, properties } from "./api.js";
+import { byId, element, percent } from "./dom.js";
 
 const picker = byId("model");
-const contextSizes = new Map();
+const known = new Map(); // properties by model and its state
 let models = [];
 let engines = [];
 
@@ -14,6 +14,9 @@ export async function fetchModels() {
 }
 
 const modelNamed = (id) => models.find((model) => model.id === id);
+
+/** What the server says of a model; `undefined` for one that it does not serve. */
+export const cardOf = modelNamed;
 
 /** Whether the model is local: only local models have a state. */
 export const isLocal = (id) => Boolean(modelNamed(id)?.state);
@@ -45,6 +48,13 @@ export function bestModel(preferred, engine) {
 
 export const isServed = (id) => modelNamed(id) !== undefined;
 
+/** `{text, share}` while a model is loading; else `null`. The share is `undefined` while it waits for another one. */
+export function loadingOf(id) {
+  const { state, progress } = modelNamed(id) ?? {};
+  if (state !== "loading") return null;
+  return { text: progress ? `Loading ${id}: ${percent(progress)}` : `Loading ${id}…`, share: progress || undefined };
+}
+
 /** Shows the models of the selected model's engine. A selected model that is no longer served stays, marked. */
 export function showModels(selected) {
   const isSplit = engines.length > 1;
@@ -63,25 +73,47 @@ export function showModels(selected) {
 function label(model) {
   const { id, state, progress } = model;
   if (!canChat(model)) return `${id} (answers no chats)`;
-  if (state === "loading") return `${id} (loading, ${Math.floor(100 * (progress ?? 0))} %)`;
+  if (state === "loading") return `${id} (loading, ${percent(progress ?? 0)})`;
   return state && state !== "loaded" ? `${id} (${state})` : id;
 }
 
 /**
  * @param picked called with the model's id
  * @param refresh called when the list should be fetched again
+ * @param isWaiting whether an answer waits, perhaps for its model to load
  */
-export function listenForModels({ picked, refresh }) {
+export function listenForModels({ picked, refresh, isWaiting }) {
+  const refreshIfSeen = () => document.visibilityState === "visible" && refresh();
   picker.onchange = () => picked(picker.value);
   picker.onfocus = refresh;
   window.addEventListener("focus", refresh);
-  document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && refresh());
-  setInterval(() => document.visibilityState === "visible" && refresh(), 10_000);
+  document.addEventListener("visibilitychange", refreshIfSeen);
+  let age = 0; // seconds since the list was fetched
+  setInterval(() => {
+    age += 0.5;
+    const isMoving = isWaiting() || models.some(({ state }) => state === "loading");
+    if (age < (isMoving ? 0.5 : 10)) return;
+    age = 0;
+    refreshIfSeen();
+  }, 500);
 }
 
-/** Context length of the model in tokens; `undefined` or `null` if unknown. */
-export const contextSizeOf = (model) => contextSizes.get(model);
+const stateKey = (id) => `${id} ${modelNamed(id)?.state}`;
 
-export async function fetchContextSize(model) {
-  if (model && !contextSizes.get(model)) contextSizes.set(model, await contextSize(model));
+/** The properties of a model (`properties` in api.js); `undefined` or `null` if unknown. */
+export const propertiesOf = (id) => known.get(stateKey(id));
+
+/** Fetches a model's properties if they may have changed. */
+export async function fetchProperties(id) {
+  const key = stateKey(id);
+  if (id && !known.get(key)) known.set(key, await properties(id));
 }
+
+/**
+ * Whether the user may load and remove models: someone at this machine or with a key, to whom the server shows its
+ * properties, which need the same right.
+ */
+export const canManage = () => [...known.values()].some((each) => each !== null)
+  && (Boolean(apiKey.get()) || isLoopback(location.hostname));
+
+const isLoopback = (host) => host === "localhost" || host.endsWith(".localhost") || host === "[::1]" || /^127(\.\d+){3}$/.test(host);

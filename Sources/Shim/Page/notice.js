@@ -2,10 +2,17 @@
 
 import { button, byId, element } from "./dom.js";
 
-/** Shows a notice, optionally with one action. */
-export function notify(text, label, action, className = "") {
-  const box = byId("notice");
+const box = byId("notice");
+
+/**
+ * Shows a notice.
+ *
+ * @param options {label, action, topic, className}: a button and what it does; what the notice is about, so that it goes
+ *   when that has changed
+ */
+export function notify(text, { label, action, topic = "", className = "" } = {}) {
   box.className = className;
+  box.dataset.topic = topic;
   const close = () => (box.hidden = true);
   const act = () => {
     close();
@@ -18,6 +25,9 @@ export function notify(text, label, action, className = "") {
 }
 
 /** Shows an error. */
-export function report(error, label, action) {
-  notify(error.message, label, action, "alarm");
+export const report = (error, options = {}) => notify(error.message, { ...options, className: "alarm" });
+
+/** Takes away a notice about a topic. */
+export function dismiss(topic) {
+  if (box.dataset.topic === topic) box.hidden = true;
 }

@@ -13,6 +13,8 @@ export const state = {
   answers: new Map(),
   /** Renders everything; chat.js sets it. */
   show() {},
+  /** Called when an answer has begun to wait; chat.js sets it. */
+  asked() {},
 };
 
 export const messagesShown = () => shownMessages(state.current);

@@ -2,7 +2,7 @@
 
 import { add, connect, shownMessages } from "./branches.js";
 import { isImageURL } from "./attachments.js";
-import { samplingSettings, toolsProblem } from "./settings.js";
+import { samplingSettings, textSettings } from "./settings.js";
 import { newConversation } from "./store.js";
 
 const format = "localllm-conversations";
@@ -135,11 +135,10 @@ function checkedConversation(value, place) {
 
 /** Checks a setting, since settings are sent with each request. */
 function checkSetting(name, value, place) {
-  if (name === "tools") return expect(isText(value) && !toolsProblem(value), place, "JSON with a list of tools", value);
-  const isKnown = name === "system" || samplingSettings.includes(name);
-  expect(isKnown, place, `system, tools, or one of ${samplingSettings.join(", ")}`, name);
-  if (name === "system") expect(isText(value), place, "a string", value);
-  else expect(Number.isFinite(value), place, "a number", value);
+  const problem = Object.hasOwn(textSettings, name) && textSettings[name];
+  if (problem) return expect(isText(value) && !problem(value), place, `a valid text for ${name}`, value);
+  expect(samplingSettings.includes(name), place, `one of ${[...Object.keys(textSettings), ...samplingSettings].join(", ")}`, name);
+  expect(Number.isFinite(value), place, "a number", value);
 }
 
 function checkedMessage(message, place) {

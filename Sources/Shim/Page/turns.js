@@ -12,6 +12,7 @@ import { focusRow, showMessages, spokenText } from "./messages.js";
 import { isLocal } from "./models.js";
 import { notify, report } from "./notice.js";
 import { changed, isAnswering, keep, messagesShown, state } from "./state.js";
+import { addressOf, runCall } from "./tools.js";
 
 /** Shows the messages and the running answer. */
 export function showTurns() {
@@ -20,7 +21,7 @@ export function showTurns() {
   const messages = messagesShown();
   showMessages(messages.filter((message) => message !== answer?.message), { ...actions, isBusy: Boolean(answer), report });
   for (const each of state.answers.values()) each.leave();
-  if (answer && messages.includes(answer.message)) answer.live = new LiveAnswer(answer.message);
+  if (answer && messages.includes(answer.message)) answer.show(new LiveAnswer(answer.message));
 }
 
 const actions = {
@@ -50,13 +51,18 @@ const actions = {
     focusInput();
   },
 
-  /** Whether an answer can be continued, which only local models support. */
-  canProceed: ({ role, content, calls, model }) =>
-    role === "assistant" && content !== "" && !calls?.length && isLocal(state.current.model ?? model),
+  /** Whether an answer was cut and can be continued, which only local models support. */
+  canProceed: (message) => message.role === "assistant" && message.content !== "" && !message.calls?.length
+    && isCut(message) && isLocal(state.current.model ?? message.model),
 
   proceed(message) {
     run(message);
     focusInput();
+  },
+
+  tools: {
+    addressOf: (name) => addressOf(state.current.settings, name),
+    run: (call) => runCall(state.current.settings, call),
   },
 
   giveResults(message, results) {
@@ -71,14 +77,18 @@ const actions = {
     const index = messagesShown().indexOf(message);
     const putBack = removeMessage(conversation, message);
     changed(conversation);
-    notify("Deleted a message.", "Undo", () => {
+    const action = () => {
       putBack();
       changed(conversation);
-    });
+    };
+    notify("Deleted a message.", { label: "Undo", action });
     if (messagesShown().length) focusRow(index);
     else focusInput();
   },
 };
+
+/** Whether an answer ended too early, or was edited: its model has not said that it is complete. */
+const isCut = ({ finish, isEdited }) => isEdited || finish === null || ["length", "stopped", "interrupted"].includes(finish);
 
 /** @param images {id, name} of each image that goes with the text */
 export function ask(text, images) {
@@ -113,6 +123,7 @@ async function run(message) {
   changed(conversation);
   scrollToEnd();
   announce("Answering.");
+  state.asked();
 
   await answer.run({
     changed: () => conversation === state.current && state.showFigures(),

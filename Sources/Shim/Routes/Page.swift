@@ -15,12 +15,20 @@ struct PageFile: Sendable {
     private let tag: String
     private let policy: String
 
-    /// - Parameter images: Allowed image sources, as a source list of the content security policy.
-    init(_ type: String, _ content: [UInt8], images: String = "'self'") {
+    init(_ type: String, _ content: [UInt8], _ sources: Sources = Sources()) {
         self.type = type
         self.content = content
         tag = "\"\(String(fnv1a(content), radix: 16))\""
-        policy = Self.policy(images: images)
+        policy = Self.policy(sources)
+    }
+
+    /// Source lists of the content security policy that differ between the documents.
+    struct Sources {
+        var images = "'self'"
+        var connections = "'self'"
+        var frames = "'none'"
+        /// Documents that may show this one in a frame.
+        var ancestors = "'none'"
     }
 
     static let script = "text/javascript; charset=utf-8"
@@ -31,10 +39,13 @@ struct PageFile: Sendable {
         let document = "text/html; charset=utf-8"
         return [
             // Images that are attached to messages are shown from the browser's own memory.
-            "/": .init(document, PackageResources.index_html, images: "'self' blob:"),
+            "/": .init(document, PackageResources.index_html, Sources(images: "'self' blob:", frames: "'self'")),
             // The images API returns URLs, which may be anywhere.
             "/page/images.html": .init(
-                document, PackageResources.images_html, images: "'self' blob: data: https: http:"),
+                document, PackageResources.images_html, Sources(images: "'self' blob: data: https: http:")),
+            // In a frame of the page, which alone may call the tools that a user has named.
+            "/page/tools.html": .init(
+                document, PackageResources.tools_html, Sources(connections: "'self' https: http:", ancestors: "'self'")),
             "/page/autocomplete.html": .init(document, PackageResources.autocomplete_html),
             "/page/style.css": .init(style, PackageResources.style_css),
             "/page/icon.svg": .init("image/svg+xml", PackageResources.icon_svg),
@@ -53,6 +64,9 @@ struct PageFile: Sendable {
             "/page/engines.js": .init(script, PackageResources.engines_js),
             "/page/enrich.js": .init(script, PackageResources.enrich_js),
             "/page/files.js": .init(script, PackageResources.files_js),
+            "/page/figures.js": .init(script, PackageResources.figures_js),
+            "/page/framed.js": .init(script, PackageResources.framed_js),
+            "/page/frames.js": .init(script, PackageResources.frames_js),
             "/page/gallery.js": .init(script, PackageResources.gallery_js),
             "/page/images.js": .init(script, PackageResources.images_js),
             "/page/inline.js": .init(script, PackageResources.inline_js),
@@ -62,6 +76,7 @@ struct PageFile: Sendable {
             "/page/markdown.js": .init(script, PackageResources.markdown_js),
             "/page/messages.js": .init(script, PackageResources.messages_js),
             "/page/models.js": .init(script, PackageResources.models_js),
+            "/page/modelstate.js": .init(script, PackageResources.modelstate_js),
             "/page/notice.js": .init(script, PackageResources.notice_js),
             "/page/attachments.js": .init(script, PackageResources.attachments_js),
             "/page/search.js": .init(script, PackageResources.search_js),
@@ -71,16 +86,19 @@ struct PageFile: Sendable {
             "/page/store.js": .init(script, PackageResources.store_js),
             "/page/suggest.js": .init(script, PackageResources.suggest_js),
             "/page/theme.js": .init(script, PackageResources.theme_js),
+            "/page/toolframe.js": .init(script, PackageResources.toolframe_js),
+            "/page/tools.js": .init(script, PackageResources.tools_js),
             "/page/transfer.js": .init(script, PackageResources.transfer_js),
             "/page/turns.js": .init(script, PackageResources.turns_js),
         ]
     }()
 
     /// Allows only this server's files and responses; a model's text can never become markup or script.
-    private static func policy(images: String) -> String {
+    private static func policy(_ sources: Sources) -> String {
         [
-            "default-src 'none'", "script-src 'self'", "style-src 'self'", "font-src 'self'", "img-src \(images)",
-            "connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+            "default-src 'none'", "script-src 'self'", "style-src 'self'", "font-src 'self'",
+            "img-src \(sources.images)", "connect-src \(sources.connections)", "frame-src \(sources.frames)",
+            "base-uri 'none'", "form-action 'none'", "frame-ancestors \(sources.ancestors)",
             "require-trusted-types-for 'script'", "trusted-types 'none'",
         ].joined(separator: "; ")
     }
