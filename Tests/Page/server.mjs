@@ -29,6 +29,8 @@ export class ScriptedAPI {
   properties = { default_generation_settings: { n_ctx: 4096 } };
   /** `(body, response) => …` answers a request to load or unload a model. */
   load = (body, response) => json(response, 200, { success: true });
+  /** `(body, response) => …` answers what a model can do. */
+  show = (body, response) => json(response, 200, { capabilities: ["completion"] });
   /** `(text, response) => …` answers a request for suggestions, `(body, response) => …` one for an image. */
   suggest = (text, response) => json(response, 200, { suggestions: [] });
   draw = (body, response) => json(response, 501, error("Images need an upstream.", "upstream_not_configured"));
@@ -52,12 +54,14 @@ export class ScriptedAPI {
     }
     if (path === "/api/engines") return json(response, 200, { engines: this.engines });
     if (path === "/props") return json(response, 200, this.properties);
-    if (!["/v1/chat/completions", "/api/suggest", "/v1/images/generations", "/models/load", "/models/unload"].includes(path)) {
+    const scripted = ["/v1/chat/completions", "/api/suggest", "/v1/images/generations", "/models/load", "/models/unload", "/api/show"];
+    if (!scripted.includes(path)) {
       return pass(shim + request.url, request, response);
     }
     let text = "";
     for await (const part of request.setEncoding("utf8")) text += part;
     if (path === "/api/suggest") return this.suggest(JSON.parse(text).text, response);
+    if (path === "/api/show") return this.show(JSON.parse(text), response);
     if (path.startsWith("/models/")) return this.load(JSON.parse(text), response);
     if (path === "/v1/images/generations") return this.draw(JSON.parse(text), response);
 

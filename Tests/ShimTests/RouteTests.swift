@@ -23,6 +23,7 @@ import Testing
         let props = await router(ScriptedLanguageModel()).answer("GET", "/props").json
         #expect(props["tier"] as? String == "portable")
         #expect(props["kernels"] as? String == "scripted")
+        #expect((props["memory_available"] as? Int ?? 0) > 0)
         #expect(
             (props["default_generation_settings"] as? [String: Any])?["n_ctx"] as? Int
                 == ScriptedLanguageModel().contextSize)

@@ -89,6 +89,20 @@ export async function properties(model) {
   }
 }
 
+/** What a local model can do besides chatting: `tools`, `thinking`, `vision`, `insert`; empty if unknown. */
+export async function abilities(model) {
+  try {
+    return (await (await post("/api/show", { model })).json()).capabilities ?? [];
+  } catch {
+    return []; // only shown, not required
+  }
+}
+
+/** The text of an answer that is not streamed. */
+export async function complete(body, signal) {
+  return (await (await post("/v1/chat/completions", body, signal)).json()).choices[0].message.content ?? "";
+}
+
 /** Sends a chat request and yields its chunks. Throws if the stream ends without `[DONE]`. */
 export async function* streamChat(body, signal) {
   const response = await post(

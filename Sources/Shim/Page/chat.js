@@ -19,6 +19,7 @@ import { isAnswering, keep, messagesShown, state } from "./state.js";
 import { defaultSettings, preference } from "./store.js";
 import "./theme.js";
 import { ask, regenerateLast, showTurns } from "./turns.js";
+import { showWelcome } from "./welcome.js";
 
 // Showing
 
@@ -27,6 +28,8 @@ Object.assign(state, {
     showLibrary();
     state.showConversation();
   },
+
+  showLibrary,
 
   showConversation() {
     showTurns();
@@ -54,6 +57,7 @@ function showModelsAndEngines() {
   showEngines(state.current.model);
   showModelState(state.current.model, { refresh: () => refreshModels(), canManage: canManage() });
   for (const answer of state.answers.values()) answer.showWait();
+  showWelcome(state.current.model, (text) => !isAnswering() && ask(text, []));
 }
 
 // Models

@@ -12,6 +12,7 @@ export function showEngines(model) {
   const current = engineOf(model);
   choice.hidden = engines.length < 2;
   byId("passes-on").hidden = choice.hidden;
+  byId("images-link").hidden = choice.hidden; // only an upstream generates images
   for (const input of choice.querySelectorAll("input")) {
     const engine = engines.find(({ id }) => id === input.value);
     input.checked = input.value === current;

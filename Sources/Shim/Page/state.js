@@ -13,6 +13,8 @@ export const state = {
   answers: new Map(),
   /** Renders everything; chat.js sets it. */
   show() {},
+  /** Renders the list of conversations and the title; chat.js sets it. */
+  showLibrary() {},
   /** Called when an answer has begun to wait; chat.js sets it. */
   asked() {},
 };

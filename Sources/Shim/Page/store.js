@@ -5,7 +5,7 @@ import { connect } from "./branches.js";
 const prefix = "localllm.conversation.";
 
 /**
- * {id, title, isNamed, created, updated, revision, model, settings, messages: [message], leaf}; branches.js says what
+ * {id, title, isNamed, isTitled?, created, updated, revision, model, settings, messages: [message], leaf}; branches.js says what
  * `leaf` and a message's `id` and `parent` are.
  *
  * message: {id, parent, role, content, images?: [{id, name}], time, model?, thoughts?, calls?: [{index, id, name, arguments, result?}], finish?, error?,

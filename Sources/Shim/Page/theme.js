@@ -9,7 +9,7 @@ const current = () => Math.max(0, themes.indexOf(preference.get("theme")));
 
 function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
-  if (choice) choice.textContent = `Theme: ${theme}`;
+  if (choice) choice.lastChild.textContent = `Theme: ${theme}`;
 }
 
 if (choice) {

@@ -12,6 +12,7 @@ import { focusRow, showMessages, spokenText } from "./messages.js";
 import { isLocal } from "./models.js";
 import { notify, report } from "./notice.js";
 import { changed, isAnswering, keep, messagesShown, state } from "./state.js";
+import { shortened, stopTitling, titleSoon } from "./titles.js";
 import { addressOf, runCall } from "./tools.js";
 
 /** Shows the messages and the running answer. */
@@ -95,7 +96,7 @@ export function ask(text, images) {
   const { current } = state;
   keepDraft(current, "");
   if (!current.isNamed && !current.messages.length) {
-    current.title = text.trim().split("\n")[0].slice(0, 60) || images[0].name.slice(0, 60);
+    current.title = shortened(text) || shortened(images[0].name);
   }
   add(current, { role: "user", content: text, time: Date.now(), ...(images.length ? { images } : {}) });
   respond();
@@ -114,6 +115,12 @@ function respond() {
   run(add(state.current, emptyAnswer(state.current.model)));
 }
 
+/** A conversation has got a title. */
+function titled(conversation) {
+  keep(conversation);
+  state.showLibrary();
+}
+
 /** Runs an answer, or continues one. */
 async function run(message) {
   const conversation = state.current;
@@ -123,6 +130,7 @@ async function run(message) {
   changed(conversation);
   scrollToEnd();
   announce("Answering.");
+  stopTitling();
   state.asked();
 
   await answer.run({
@@ -133,6 +141,7 @@ async function run(message) {
   state.answers.delete(conversation);
   answer.leave();
   keep(conversation);
+  if (!message.error) titleSoon(conversation, titled);
   if (conversation !== state.current) return;
   const { activeElement } = document;
   const isAtEnd = isScrolledToEnd();

@@ -86,10 +86,12 @@ struct PageFile: Sendable {
             "/page/store.js": .init(script, PackageResources.store_js),
             "/page/suggest.js": .init(script, PackageResources.suggest_js),
             "/page/theme.js": .init(script, PackageResources.theme_js),
+            "/page/titles.js": .init(script, PackageResources.titles_js),
             "/page/toolframe.js": .init(script, PackageResources.toolframe_js),
             "/page/tools.js": .init(script, PackageResources.tools_js),
             "/page/transfer.js": .init(script, PackageResources.transfer_js),
             "/page/turns.js": .init(script, PackageResources.turns_js),
+            "/page/welcome.js": .init(script, PackageResources.welcome_js),
         ]
     }()
 

@@ -17,7 +17,8 @@ import Wire
                 contextSize: loaded?.contextSize ?? info.trainedContextSize,
                 params: loaded.map { settings($0.settled(SamplingOptions())) }),
             kernels: loaded?.kernels, tier: loaded?.tier.rawValue, threads: loaded?.threads,
-            architecture: info.architecture, quantization: info.quantization))
+            architecture: info.architecture, quantization: info.quantization,
+            availableMemory: LocalModel.availableMemory))
 }
 
 private struct Props: Encodable {
@@ -40,12 +41,15 @@ private struct Props: Encodable {
     let threads: Int?
     let architecture: String
     let quantization: String
+    /// Bytes that the server can still allocate.
+    let availableMemory: Int
 
     enum CodingKeys: String, CodingKey {
         case modelAlias = "model_alias"
         case totalSlots = "total_slots"
         case buildInfo = "build_info"
         case defaults = "default_generation_settings"
+        case availableMemory = "memory_available"
         case state, kernels, tier, threads, architecture, quantization
     }
 }
