@@ -15,7 +15,7 @@ const png = "iVBORw0KGgoAAAANSUhEUgAAAAQAAAAECAIAAAAmkwkpAAAAEElEQVR4nGP4z8AARwz
 async function useSeeingModel() {
   api.models = seeing;
   await page.reload();
-  await page.until(() => !document.querySelector("#attach").hidden);
+  await page.until(() => document.querySelector("#model").options.length === 2);
 }
 
 /** Gives files to the page as the browser does: `chosen`, `pasted` or `dropped`. */
@@ -26,7 +26,7 @@ const give = (how, ...files) => page.evaluate(async (how, files) => {
   }
   const options = { bubbles: true, cancelable: true };
   if (how === "chosen") {
-    const field = document.querySelector("#image-file");
+    const field = document.querySelector("#file");
     field.files = transfer.files;
     return field.onchange();
   }
@@ -95,7 +95,6 @@ test("only a model that looks at images is given some", async () => {
   api.models = [seeing[1]];
   await page.reload();
   await page.until(() => document.querySelector("#model").value === "other");
-  assert.equal(await page.evaluate(() => document.querySelector("#attach").hidden), true);
   assert.equal(await give("dropped", image()), true, "the browser would leave the page");
   await page.has("#notice", "other accepts no images.");
   await useSeeingModel();
@@ -103,7 +102,6 @@ test("only a model that looks at images is given some", async () => {
     document.querySelector("#model").value = "tiny";
     document.querySelector("#model").onchange();
   });
-  await page.until(() => !document.querySelector("#attach").hidden);
   await give("chosen", image("text.png", "image/png", Buffer.from("no image").toString("base64")));
   await page.has("#notice", "text.png is not an image that this browser can show.");
   assert.deepEqual(await attached(), []);
@@ -117,15 +115,17 @@ test("large images and those of other formats become JPEGs", async () => {
     const bytes = new Uint8Array(await (await canvas.convertToBlob({ type: "image/png" })).arrayBuffer());
     return btoa(String.fromCharCode(...bytes));
   });
+  const bmp = "Qk06AAAAAAAAADYAAAAoAAAAAQAAAAEAAAABABgAAAAAAAQAAAATCwAAEwsAAAAAAAAAAAAAAAD/AA==";
   const gif = "R0lGODdhAQABAIAAAP8AAAAAACwAAAAAAQABAAACAkQBADs=";
-  await give("chosen", image("large.png", "image/png", large), image("a.gif", "image/gif", gif));
-  await waitForAttached(2);
+  await give("chosen", image("large.png", "image/png", large), image("a.gif", "image/gif", gif), image("a.bmp", "image/bmp", bmp));
+  await waitForAttached(3);
   await page.until(() => [...document.querySelectorAll("#attached img")].every((each) => each.naturalWidth > 0));
   const widths = await page.evaluate(() => [...document.querySelectorAll("#attached img")].map((each) => each.naturalWidth));
-  assert.deepEqual(widths, [2048, 1]);
+  assert.deepEqual(widths, [2048, 1, 1]);
   await page.press("Enter");
   await isDone();
-  assert.ok(api.asked[0].messages[0].content.every(({ image_url: { url } }) => url.startsWith("data:image/jpeg;base64,")));
+  const types = api.asked[0].messages[0].content.map(({ image_url: { url } }) => /^data:([^;]*);base64,/.exec(url)[1]);
+  assert.deepEqual(types, ["image/jpeg", "image/gif", "image/jpeg"]);
 });
 
 test("a file of conversations has their images, and gives them back", async () => {
@@ -190,5 +190,5 @@ test("an image that the browser has given up is said", async () => {
   await page.until(() => document.querySelector("#messages .images")?.textContent.includes("deleted"));
   await say("And now?");
   await isDone();
-  assert.equal(api.asked.at(-1).messages[0].content[0].text, "(An image that was deleted.)");
+  assert.equal(api.asked.at(-1).messages[0].content, "(An image that was deleted.)\n\nWhat?");
 });

@@ -149,7 +149,7 @@ test("conversations are saved to files and read again", async () => {
       [ours({ messages: [{ role: "user", content: "", calls: [{}] }] }), "calls[0]: expected id, name"],
       [ours({ messages: [], settings: { tools: "{" } }), "settings.tools: expected JSON with a list of tools"],
       [ours({ messages: [], settings: { temperature: "hot" } }), 'settings.temperature: expected a number, found "hot"'],
-      [ours({ messages: [], settings: { logit_bias: 1 } }), "settings.logit_bias: expected system, tools"],
+      [ours({ messages: [], settings: { logit_bias: 1 } }), "settings.logit_bias: expected a setting that this page has"],
     ]) {
       await give({ name: "bad.json", text });
       await page.has("#notice", problem);

@@ -204,7 +204,7 @@ test("an upstream's answer that was stopped is not taken for the one before", as
 test("a notice about a model goes with it", async () => {
   api.models = [local("tiny", "loaded"), local("other", "loaded")];
   await usePage(await browser.open(api.url));
-  await page.until(() => document.querySelector("#attach").hidden);
+  await page.until(() => document.querySelector("#figures").textContent);
   const paste = () => page.evaluate(() => {
     const clipboardData = new DataTransfer();
     clipboardData.items.add(new File(["x"], "dot.png", { type: "image/png" }));

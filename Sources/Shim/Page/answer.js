@@ -1,7 +1,7 @@
 // One answer, from the request to its last token.
 
 import { streamChat } from "./api.js";
-import { withImages } from "./attachments.js";
+import { attachedTo, withAttachments } from "./attachments.js";
 import { percent } from "./dom.js";
 import { speedText } from "./figures.js";
 import { isLocal, loadingOf } from "./models.js";
@@ -82,7 +82,7 @@ export class Answer {
   /** Runs the request to its end; the message gets the result or the error. */
   async run({ changed, keep, needsKey }) {
     try {
-      this.#body.messages = await withImages(this.#body.messages);
+      this.#body.messages = await withAttachments(this.#body.messages);
       await this.#runPatiently(changed, keep, needsKey);
     } catch (error) {
       // Leaving the page also breaks the connection; the answer then stays marked interrupted.
@@ -192,10 +192,12 @@ export class Answer {
   }
 }
 
-/** A message as API messages: none if it is empty; tool results are separate messages; images are given by their ids. */
-function forRequest({ role, content, calls, images }) {
-  if (images) {
-    const parts = images.map(({ id }) => ({ type: "image_url", image_url: { url: id } }));
+/** A message as API messages: none if it is empty; tool results are separate messages; attachments are given by their ids. */
+function forRequest(message) {
+  const { role, content, calls } = message;
+  const { images = [], documents = [] } = attachedTo(message);
+  if (images.length || documents.length) {
+    const parts = [...images.map((each) => ({ type: "image", ...each })), ...documents.map((each) => ({ type: "document", ...each }))];
     return [{ role, content: [...parts, ...(content ? [{ type: "text", text: content }] : [])] }];
   }
   if (!calls?.length) return content === "" ? [] : [{ role, content }];

@@ -1,4 +1,4 @@
-// Images that go with messages: kept in this browser's IndexedDB. A message has {id, name} of each.
+// Images and texts of documents that go with messages: kept in this browser's IndexedDB. A message has {id, name} of each.
 
 import { openStore } from "./database.js";
 import { element } from "./dom.js";
@@ -15,7 +15,7 @@ const addresses = new Map();
  *
  * @throws {Error} if this browser cannot show it as an image
  */
-export async function keepAttachment(file) {
+export async function keepImage(file) {
   const name = file.name || "image";
   let bitmap;
   try {
@@ -27,6 +27,13 @@ export async function keepAttachment(file) {
   const isKept = formats.includes(file.type) && file.size <= mostBytes && Math.max(width, height) <= 2 * longestSide;
   const blob = isKept ? file : await reduced(bitmap);
   bitmap.close();
+  return keep(name, blob);
+}
+
+/** Keeps the text of a document. */
+export const keepDocument = (name, text) => keep(name, new Blob([text], { type: "text/plain" }));
+
+async function keep(name, blob) {
   // Not randomUUID, which browsers offer only to https and to this machine.
   const id = `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`;
   await put(id, blob);
@@ -69,34 +76,50 @@ export async function dataURLOf(id) {
   });
 }
 
-/** Messages for the API: the ids of images become the images. */
-export const withImages = (messages) => Promise.all(messages.map(async (message) => {
+/** The text of a document; `null` for one that is not kept any more. */
+export const documentText = async (id) => (await (await get(id))?.text()) ?? null;
+
+/** Messages for the API: the ids of images become the images, those of documents their texts before the message. */
+export const withAttachments = (messages) => Promise.all(messages.map(async (message) => {
   if (!Array.isArray(message.content)) return message;
-  const content = await Promise.all(message.content.map(async (part) => {
-    if (part.type !== "image_url") return part;
-    const url = await dataURLOf(part.image_url.url).catch(() => null);
-    return url ? { type: "image_url", image_url: { url } } : { type: "text", text: "(An image that was deleted.)" };
+  const content = await Promise.all(message.content.map(async ({ type, id, name, ...part }) => {
+    if (type === "image") {
+      const url = await dataURLOf(id).catch(() => null);
+      return url ? { type: "image_url", image_url: { url } } : { type: "text", text: "(An image that was deleted.)" };
+    }
+    if (type !== "document") return { type, ...part };
+    const text = (await documentText(id).catch(() => null)) ?? "(A document that was deleted.)";
+    return { type: "text", text: `Document “${name}”:\n\n${text}\n\nEnd of the document “${name}”.` };
   }));
-  return { ...message, content };
+  // Models without images may take no lists.
+  const isText = content.every(({ type }) => type === "text");
+  return { ...message, content: isText ? content.map(({ text }) => text).join("\n\n") : content };
 }));
 
-/** Conversations for a file: their images have the contents as `url`. */
-export const withContents = (conversations) => mapImages(conversations, async (image) =>
-  ({ ...image, url: (await dataURLOf(image.id).catch(() => null)) ?? undefined }));
+/** Conversations for a file: their attachments have the contents as `url`. */
+export const withContents = (conversations) => mapAttached(conversations, async (each) =>
+  ({ ...each, url: (await dataURLOf(each.id).catch(() => null)) ?? undefined }));
 
-/** Conversations of a file, whose images are kept from now on. */
-export const keepContents = (conversations) => mapImages(conversations, async ({ id, name, url }) => {
+/** Conversations of a file, whose attachments are kept from now on. */
+export const keepContents = (conversations) => mapAttached(conversations, async ({ id, name, url }) => {
   if (url && !(await get(id))) await put(id, blobOf(url));
   return { id, name };
 });
 
-const mapImages = (conversations, change) => Promise.all(conversations.map(async (conversation) => ({
+/** The lists of attachments that a message has. */
+export const attachedTo = ({ images, documents }) => Object.fromEntries(
+  Object.entries({ images, documents }).filter(([, files]) => files?.length));
+
+const mapAttached = (conversations, change) => Promise.all(conversations.map(async (conversation) => ({
   ...conversation,
-  messages: await Promise.all(conversation.messages.map(async (message) =>
-    (message.images ? { ...message, images: await Promise.all(message.images.map(change)) } : message))),
+  messages: await Promise.all(conversation.messages.map(async (message) => {
+    const changed = Object.entries(attachedTo(message)).map(async ([kind, files]) => [kind, await Promise.all(files.map(change))]);
+    return { ...message, ...Object.fromEntries(await Promise.all(changed)) };
+  })),
 })));
 
-export const isImageURL = (text) => /^data:image\/(png|jpeg|webp);base64,[A-Za-z0-9+/]+=*$/.test(text);
+export const isTextURL = (text) => /^data:text\/plain(;charset=utf-8)?;base64,[A-Za-z0-9+/]*=*$/.test(text);
+export const isImageURL = (text) => /^data:image\/(png|jpeg|webp|gif);base64,[A-Za-z0-9+/]+=*$/.test(text);
 
 function blobOf(url) {
   const [head, base64] = url.split(",");

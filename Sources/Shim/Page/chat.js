@@ -4,7 +4,7 @@ import { showAttached, takeAttached } from "./attach.js";
 import { shownMessages } from "./branches.js";
 import { askKey, askSettings } from "./dialogs.js";
 import { byId } from "./dom.js";
-import { draftImages, keepDraft } from "./drafts.js";
+import { draftAttached, keepDraft } from "./drafts.js";
 import { listenForEngines, showEngines } from "./engines.js";
 import { contextText } from "./figures.js";
 import { focusInput, listen, takeInput } from "./keys.js";
@@ -13,7 +13,7 @@ import { editLastMessage } from "./messages.js";
 import { bestModel, canManage, fetchModels, fetchProperties, isServed, listenForModels, propertiesOf, showModels } from "./models.js";
 import { showModelState } from "./modelstate.js";
 import { dismiss, report } from "./notice.js";
-import { forgetUnused } from "./attachments.js";
+import { attachedTo, forgetUnused } from "./attachments.js";
 import { focusConversations, isSidebarOpen, toggleSidebar } from "./sidebar.js";
 import { isAnswering, keep, messagesShown, state } from "./state.js";
 import { defaultSettings, preference } from "./store.js";
@@ -57,7 +57,7 @@ function showModelsAndEngines() {
   showEngines(state.current.model);
   showModelState(state.current.model, { refresh: () => refreshModels(), canManage: canManage() });
   for (const answer of state.answers.values()) answer.showWait();
-  showWelcome(state.current.model, (text) => !isAnswering() && ask(text, []));
+  showWelcome(state.current.model, (text) => !isAnswering() && ask(text));
 }
 
 // Models
@@ -104,7 +104,7 @@ listenForEngines((engine) => {
 // What the user does
 
 function submit() {
-  const isEmpty = byId("input").value.trim() === "" && !draftImages(state.current).length;
+  const isEmpty = byId("input").value.trim() === "" && !Object.keys(attachedTo(draftAttached(state.current))).length;
   if (!isEmpty && !isAnswering()) ask(takeInput(), takeAttached());
 }
 

@@ -7,18 +7,21 @@ const nameOf = ({ id, messages }) => `draft.${messages.length ? id : "new"}`;
 
 export const draftOf = (conversation) => preference.get(nameOf(conversation)) ?? "";
 
-/** Images that go with the draft: {id, name} of each. */
-export function draftImages(conversation) {
+/** What goes with the draft: {images, documents}, lists with {id, name} of each. */
+export function draftAttached(conversation) {
   try {
-    return JSON.parse(preference.get(`${nameOf(conversation)}.images`)) ?? [];
+    return { ...nothing, ...JSON.parse(preference.get(`${nameOf(conversation)}.attached`)) };
   } catch {
-    return [];
+    return nothing;
   }
 }
 
-export function keepDraftImages(conversation, images) {
-  if (images.length) preference.set(`${nameOf(conversation)}.images`, JSON.stringify(images));
-  else preference.remove(`${nameOf(conversation)}.images`);
+const nothing = { images: [], documents: [] };
+
+export function keepDraftAttached(conversation, { images, documents } = nothing) {
+  const name = `${nameOf(conversation)}.attached`;
+  if (images.length || documents.length) preference.set(name, JSON.stringify({ images, documents }));
+  else preference.remove(name);
 }
 
 export function keepDraft(conversation, text) {

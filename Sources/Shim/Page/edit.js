@@ -16,7 +16,7 @@ export function showEditor(item, message, { save, close }) {
   const rows = Math.min(16, Math.max(3, message.content.split("\n").length));
   const field = element("textarea", { value: message.content, ariaLabel: "Edit the message", rows });
   const finish = () => {
-    if (field.value.trim() === "" && !message.images) return;
+    if (field.value.trim() === "" && !message.images && !message.documents) return;
     if (field.value === message.content && !isQuestion) close();
     else save(field.value);
   };

@@ -1,9 +1,9 @@
-// Parts of the page that work in frames, under content security policies of their own: `tools` may reach other servers.
-// They only answer questions of this page.
+// Parts of the page that work in frames, under content security policies of their own: `tools` may reach other servers,
+// `pdf` reaches none and runs a library. They only answer questions of this page.
 
 import { element } from "./dom.js";
 
-const addresses = { tools: "/page/tools.html" };
+const addresses = { tools: "/page/tools.html", pdf: "/page/pdf.html" };
 const frames = new Map();
 
 /**

@@ -2,7 +2,7 @@
 
 import { choose, shownMessages } from "./branches.js";
 import { byId } from "./dom.js";
-import { draftImages, draftOf, keepDraft, keepDraftImages } from "./drafts.js";
+import { draftAttached, draftOf, keepDraft, keepDraftAttached } from "./drafts.js";
 import { listenForFiles } from "./files.js";
 import { focusInput, setInput } from "./keys.js";
 import { scrollToEnd } from "./live.js";
@@ -56,17 +56,17 @@ function rename(id, title) {
 
 function removeConversation(id) {
   const conversation = state.conversations.find((each) => each.id === id);
-  const [draft, images] = [draftOf(conversation), draftImages(conversation)];
+  const [draft, attached] = [draftOf(conversation), draftAttached(conversation)];
   state.answers.get(conversation)?.stop();
   state.conversations = state.conversations.filter((each) => each !== conversation);
   remove(id);
   keepDraft(conversation, "");
-  keepDraftImages(conversation, []);
+  keepDraftAttached(conversation);
   const restore = () => {
     state.conversations.unshift(conversation);
     keep(conversation);
     keepDraft(conversation, draft);
-    keepDraftImages(conversation, images);
+    keepDraftAttached(conversation, attached);
     select(id);
   };
   if (conversation.messages.length) notify(`Deleted “${conversation.title}”.`, { label: "Undo", action: restore });

@@ -1,6 +1,7 @@
 // The messages of a conversation on the page.
 
 import { callBlock, resultsForm, thoughtsBlock, waitsForResults } from "./calls.js";
+import { documentBlock } from "./documents.js";
 import { button, byId, copy, element } from "./dom.js";
 import { showEditor } from "./edit.js";
 import { enrich } from "./enrich.js";
@@ -45,6 +46,7 @@ function bodyOf(message) {
   const body = element("div", { className: "body" });
   if (message.role === "user") {
     if (message.images) body.append(element("div", { className: "images" }, ...message.images.map(imageElement)));
+    body.append(...(message.documents ?? []).map(documentBlock));
     if (message.content) body.append(element("p", {}, message.content));
   } else {
     new MarkdownView(body).show(message.content);

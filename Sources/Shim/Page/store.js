@@ -8,7 +8,7 @@ const prefix = "localllm.conversation.";
  * {id, title, isNamed, isTitled?, created, updated, revision, model, settings, messages: [message], leaf}; branches.js says what
  * `leaf` and a message's `id` and `parent` are.
  *
- * message: {id, parent, role, content, images?: [{id, name}], time, model?, thoughts?, calls?: [{index, id, name, arguments, result?}], finish?, error?,
+ * message: {id, parent, role, content, images?: [{id, name}], documents?: [{id, name}], time, model?, thoughts?, calls?: [{index, id, name, arguments, result?}], finish?, error?,
  * usage?, seconds?, prompt?: {tokens, cached, seconds}, isEdited?}; times are milliseconds since 1970.
  */
 export function newConversation(model, settings) {

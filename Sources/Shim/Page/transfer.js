@@ -1,7 +1,7 @@
 // Conversations as files: JSON with all of them, or Markdown with the shown branch of one.
 
 import { add, connect, shownMessages } from "./branches.js";
-import { isImageURL } from "./attachments.js";
+import { isImageURL, isTextURL } from "./attachments.js";
 import { samplingSettings, textSettings } from "./settings.js";
 import { newConversation } from "./store.js";
 
@@ -19,7 +19,8 @@ export function toMarkdown(conversation) {
     const notes = [message.role, message.time && new Date(message.time).toISOString(),
       !isUser && message.model && `model=${encodeURIComponent(message.model)}`];
     parts.push(`<!-- message ${notes.filter(Boolean).join(" ")} -->`, `## ${isUser ? "You" : message.model ?? "Assistant"}`);
-    parts.push(...(message.images ?? []).map(({ name }) => `*Image: ${escaped(name.replace(/[*\s]+/g, " "))}*`));
+    const line = (kind) => ({ name }) => `*${kind}: ${escaped(name.replace(/[*\s]+/g, " "))}*`;
+    parts.push(...(message.images ?? []).map(line("Image")), ...(message.documents ?? []).map(line("Document")));
     parts.push(escaped(message.content), ...(message.calls ?? []).map(callText));
   }
   return `${parts.filter(Boolean).join("\n\n")}\n`;
@@ -133,17 +134,19 @@ function checkedConversation(value, place) {
   return known;
 }
 
+const textForms = { tools: "JSON with a list of tools", schema: "a JSON schema" };
+
 /** Checks a setting, since settings are sent with each request. */
 function checkSetting(name, value, place) {
   const problem = Object.hasOwn(textSettings, name) && textSettings[name];
-  if (problem) return expect(isText(value) && !problem(value), place, `a valid text for ${name}`, value);
-  expect(samplingSettings.includes(name), place, `one of ${[...Object.keys(textSettings), ...samplingSettings].join(", ")}`, name);
+  if (problem) return expect(isText(value) && !problem(value), place, textForms[name] ?? "a string", value);
+  expect(samplingSettings.includes(name), place, "a setting that this page has", name);
   expect(Number.isFinite(value), place, "a number", value);
 }
 
 function checkedMessage(message, place) {
   expect(isObject(message), place, "an object", message);
-  const { id, parent, role, content, thoughts, error, model, time, calls, images, finish, usage, seconds, prompt, isEdited } = message;
+  const { id, parent, role, content, thoughts, error, model, time, calls, images, documents, finish, usage, seconds, prompt, isEdited } = message;
   expect(role === "user" || role === "assistant", `${place}.role`, "user or assistant", role);
   expect(isText(content), `${place}.content`, "a string", content);
   const known = { id, parent, role, content, isEdited: isEdited === true || undefined };
@@ -157,9 +160,10 @@ function checkedMessage(message, place) {
     expect(Array.isArray(calls), `${place}.calls`, "a list", calls);
     known.calls = calls.map((call, index) => checkedCall(call, index, `${place}.calls[${index}]`));
   }
-  if (images !== undefined) {
-    expect(Array.isArray(images) && images.length && role === "user", `${place}.images`, "a user's list of images", images);
-    known.images = images.map((image, index) => checkedImage(image, `${place}.images[${index}]`));
+  for (const [kind, files] of Object.entries({ images, documents })) {
+    if (files === undefined) continue;
+    expect(Array.isArray(files) && files.length && role === "user", `${place}.${kind}`, `a user's list of ${kind}`, files);
+    known[kind] = files.map((file, index) => checkedFile(kind, file, `${place}.${kind}[${index}]`));
   }
   // Statistics are shown only if complete.
   if (areNumbers(usage, "prompt_tokens", "completion_tokens", "total_tokens")) Object.assign(known, { usage });
@@ -175,11 +179,12 @@ function checkedCall(call, index, place) {
   return { index, id, name, arguments: text, result: result ?? undefined };
 }
 
-function checkedImage(image, place) {
-  expect(isObject(image), place, "an object", image);
-  const { id, name, url } = image;
-  expect([id, name].every(isText) && id !== "", place, "id and name as strings", image);
-  expect(url === undefined || (isText(url) && isImageURL(url)), `${place}.url`, "a PNG, JPEG or WebP data: URL", url);
+function checkedFile(kind, file, place) {
+  expect(isObject(file), place, "an object", file);
+  const { id, name, url } = file;
+  expect([id, name].every(isText) && id !== "", place, "id and name as strings", file);
+  const [isExpected, expected] = kind === "images" ? [isImageURL, "a PNG, JPEG, WebP or GIF data: URL"] : [isTextURL, "a text/plain data: URL"];
+  expect(url === undefined || (isText(url) && isExpected(url)), `${place}.url`, expected, url);
   return url === undefined ? { id, name } : { id, name, url };
 }
 

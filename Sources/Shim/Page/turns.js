@@ -2,6 +2,7 @@
 // (branches.js).
 
 import { Answer, emptyAnswer } from "./answer.js";
+import { attachedTo } from "./attachments.js";
 import { add, alternatives, choose, isEmptyAttempt, removeMessage } from "./branches.js";
 import { askKey } from "./dialogs.js";
 import { announce } from "./dom.js";
@@ -35,9 +36,9 @@ const actions = {
   },
 
   edit(message, text) {
-    const { role, parent, model, images } = message;
+    const { role, parent, model } = message;
     const isQuestion = role === "user";
-    const kept = isQuestion ? { ...(images ? { images } : {}) } : { model, isEdited: true };
+    const kept = isQuestion ? attachedTo(message) : { model, isEdited: true };
     add(state.current, { role, content: text, time: Date.now(), ...kept }, parent);
     if (isQuestion) respond();
     else changed(state.current);
@@ -91,14 +92,14 @@ const actions = {
 /** Whether an answer ended too early, or was edited: its model has not said that it is complete. */
 const isCut = ({ finish, isEdited }) => isEdited || finish === null || ["length", "stopped", "interrupted"].includes(finish);
 
-/** @param images {id, name} of each image that goes with the text */
-export function ask(text, images) {
+/** @param attached {images, documents} that go with the text */
+export function ask(text, attached = {}) {
   const { current } = state;
   keepDraft(current, "");
   if (!current.isNamed && !current.messages.length) {
-    current.title = shortened(text) || shortened(images[0].name);
+    current.title = shortened(text) || shortened(Object.values(attachedTo(attached))[0][0].name);
   }
-  add(current, { role: "user", content: text, time: Date.now(), ...(images.length ? { images } : {}) });
+  add(current, { role: "user", content: text, time: Date.now(), ...attachedTo(attached) });
   respond();
 }
 

@@ -46,6 +46,9 @@ struct PageFile: Sendable {
             // In a frame of the page, which alone may call the tools that a user has named.
             "/page/tools.html": .init(
                 document, PackageResources.tools_html, Sources(connections: "'self' https: http:", ancestors: "'self'")),
+            // In a frame that reads PDF files with a library.
+            "/page/pdf.html": .init(
+                document, PackageResources.pdf_html, Sources(connections: "'none'", ancestors: "'self'")),
             "/page/autocomplete.html": .init(document, PackageResources.autocomplete_html),
             "/page/style.css": .init(style, PackageResources.style_css),
             "/page/icon.svg": .init("image/svg+xml", PackageResources.icon_svg),
@@ -58,6 +61,7 @@ struct PageFile: Sendable {
             "/page/chat.js": .init(script, PackageResources.chat_js),
             "/page/database.js": .init(script, PackageResources.database_js),
             "/page/dialogs.js": .init(script, PackageResources.dialogs_js),
+            "/page/documents.js": .init(script, PackageResources.documents_js),
             "/page/dom.js": .init(script, PackageResources.dom_js),
             "/page/drafts.js": .init(script, PackageResources.drafts_js),
             "/page/edit.js": .init(script, PackageResources.edit_js),
@@ -78,6 +82,7 @@ struct PageFile: Sendable {
             "/page/models.js": .init(script, PackageResources.models_js),
             "/page/modelstate.js": .init(script, PackageResources.modelstate_js),
             "/page/notice.js": .init(script, PackageResources.notice_js),
+            "/page/pdfframe.js": .init(script, PackageResources.pdfframe_js),
             "/page/attachments.js": .init(script, PackageResources.attachments_js),
             "/page/search.js": .init(script, PackageResources.search_js),
             "/page/settings.js": .init(script, PackageResources.settings_js),

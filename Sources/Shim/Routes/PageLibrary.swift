@@ -1,8 +1,8 @@
 import Foundation
 import Wire
 
-/// KaTeX for formulas and highlight.js for code, if Debian's packages `libjs-katex` and `libjs-highlight.js` are
-/// installed. Without them the page shows the source text.
+/// KaTeX for formulas, highlight.js for code and pdf.js for PDF files, if Debian's packages `libjs-katex`,
+/// `libjs-highlight.js` and `libjs-pdf` are installed. Without the first two the page shows the source text.
 enum PageLibrary {
     /// Files of the packages by the path under which they are served. No other file is ever read.
     static let files: [String: (file: String, type: String)] = {
@@ -14,7 +14,8 @@ enum PageLibrary {
         ].map { ("katex/fonts/KaTeX_\($0).woff2", "font/woff2") }
         let others = [
             ("katex/katex.min.js", PageFile.script), ("katex/katex.min.css", PageFile.style),
-            ("highlight.js/highlight.min.js", PageFile.script),
+            ("highlight.js/highlight.min.js", PageFile.script), ("pdf/build/pdf.js", PageFile.script),
+            ("pdf/build/pdf.worker.js", PageFile.script),
         ]
         let folder = "/usr/share/javascript/"
         return Dictionary(uniqueKeysWithValues: (others + fonts).map { ("/page/\($0)", (folder + $0, $1)) })
