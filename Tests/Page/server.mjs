@@ -27,8 +27,11 @@ export class ScriptedAPI {
   modelStatus = () => 200;
   /** What `/props` says. */
   properties = { default_generation_settings: { n_ctx: 4096 } };
-  /** `(body, response) => …` answers a request to load or unload a model. */
+  /** `(body, response, path) => …` answers a request to load or unload a model. */
   load = (body, response) => json(response, 200, { success: true });
+  /** `(body, response) => …` answers a request to download or to delete a model. */
+  pull = (body, response) => json(response, 501, { error: "This server has no folder of models." });
+  remove = (body, response) => response.writeHead(200).end();
   /** `(body, response) => …` answers what a model can do. */
   show = (body, response) => json(response, 200, { capabilities: ["completion"] });
   /** `(text, response) => …` answers a request for suggestions, `(body, response) => …` one for an image. */
@@ -54,7 +57,7 @@ export class ScriptedAPI {
     }
     if (path === "/api/engines") return json(response, 200, { engines: this.engines });
     if (path === "/props") return json(response, 200, this.properties);
-    const scripted = ["/v1/chat/completions", "/api/suggest", "/v1/images/generations", "/models/load", "/models/unload", "/api/show"];
+    const scripted = ["/v1/chat/completions", "/api/suggest", "/v1/images/generations", "/models/load", "/models/unload", "/api/show", "/api/pull", "/api/delete"];
     if (!scripted.includes(path)) {
       return pass(shim + request.url, request, response);
     }
@@ -62,7 +65,9 @@ export class ScriptedAPI {
     for await (const part of request.setEncoding("utf8")) text += part;
     if (path === "/api/suggest") return this.suggest(JSON.parse(text).text, response);
     if (path === "/api/show") return this.show(JSON.parse(text), response);
-    if (path.startsWith("/models/")) return this.load(JSON.parse(text), response);
+    if (path === "/api/pull") return this.pull(JSON.parse(text), response);
+    if (path === "/api/delete") return this.remove(JSON.parse(text), response);
+    if (path.startsWith("/models/")) return this.load(JSON.parse(text), response, path);
     if (path === "/v1/images/generations") return this.draw(JSON.parse(text), response);
 
     this.asked.push(JSON.parse(text));

@@ -69,7 +69,7 @@ test("the model writes a title when nobody waits, once", async () => {
   await page.has("#conversations", "Leaves in Autumn");
   assert.deepEqual(await titles(), ["Leaves in Autumn"]);
   assert.equal(await page.text("#title"), "Leaves in Autumn");
-  assert.match(answers[0].messages[0].content, /^Why are leaves red\?/);
+  assert.deepEqual(answers[0].messages.map(({ content }) => content).slice(0, 2), ["Why are leaves red?", "Because."]);
   await page.reload();
   await say("And yellow?");
   await isDone();

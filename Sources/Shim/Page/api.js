@@ -23,7 +23,8 @@ export class APIError extends Error {
       error = null; // the response is not from the API but from a proxy
     }
     const seconds = Number(response.headers.get("Retry-After") ?? NaN);
-    return new APIError(error?.message ?? `The server answered ${response.status} ${response.statusText}.`, {
+    // Ollama's routes answer with a text.
+    return new APIError((typeof error === "string" ? error : error?.message) ?? `The server answered ${response.status} ${response.statusText}.`, {
       status: response.status,
       code: error?.code ?? null,
       retryAfter: Number.isFinite(seconds) ? Math.min(Math.max(seconds, 1), 60) : null,
@@ -45,11 +46,11 @@ async function request(path, options = {}) {
   return response;
 }
 
-async function post(path, body, signal) {
-  return request(path, {
-    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal,
-  });
+async function send(method, path, body, signal) {
+  return request(path, { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal });
 }
+
+const post = (path, body, signal) => send("POST", path, body, signal);
 
 /** The models: `id`; local ones also have `state`, `progress` or `reason`, and `capabilities`. */
 export async function listModels() {
@@ -59,6 +60,25 @@ export async function listModels() {
 /** Loads a model, and returns when it is loaded; or unloads it. For those who may manage the server's models. */
 export const loadModel = (model) => post("/models/load", { model });
 export const unloadModel = (model) => post("/models/unload", { model });
+
+/** Removes a model's files from the server's folder of models. */
+export const deleteModel = (model) => send("DELETE", "/api/delete", { model });
+
+/** Downloads a model into the server's folder; yields `status`, and `total` and `completed` bytes of a file. */
+export async function* pullModel(model, signal) {
+  const response = await post("/api/pull", { model }, signal);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (let part; !(part = await reader.read()).done; ) {
+    const lines = (rest + part.value).split("\n");
+    rest = lines.pop();
+    for (const line of lines) {
+      const state = JSON.parse(line);
+      if (state.error) throw new APIError(state.error);
+      yield state;
+    }
+  }
+}
 
 /** The engines: `id` (`local` or `upstream`), `available`, `reason` if unavailable, `models`. */
 export async function listEngines() {

@@ -9,6 +9,7 @@ import { listenForEngines, showEngines } from "./engines.js";
 import { contextText } from "./figures.js";
 import { focusInput, listen, takeInput } from "./keys.js";
 import { select, showLibrary, startConversation } from "./library.js";
+import { listenForManagement, showManagement } from "./manage.js";
 import { editLastMessage } from "./messages.js";
 import { bestModel, canManage, fetchModels, fetchProperties, isServed, listenForModels, propertiesOf, showModels } from "./models.js";
 import { showModelState } from "./modelstate.js";
@@ -56,6 +57,8 @@ function showModelsAndEngines() {
   showModels(state.current.model);
   showEngines(state.current.model);
   showModelState(state.current.model, { refresh: () => refreshModels(), canManage: canManage() });
+  byId("open-models").hidden = !canManage();
+  showManagement();
   for (const answer of state.answers.values()) answer.showWait();
   showWelcome(state.current.model, (text) => !isAnswering() && ask(text));
 }
@@ -79,6 +82,7 @@ async function refreshModels({ isAsked = false } = {}) {
   }
   showModelsAndEngines();
   await fetchProperties(state.current.model);
+  showModelsAndEngines(); // the properties say more of the model, and whether the user may manage it
   state.showFigures();
 }
 
@@ -95,6 +99,7 @@ listenForModels({
   refresh: () => refreshModels(),
   isWaiting: () => [...state.answers.values()].some((answer) => answer.isWaiting),
 });
+listenForManagement(() => refreshModels());
 listenForEngines((engine) => {
   const model = bestModel(preference.get("model"), engine);
   if (model) pick(model);

@@ -18,6 +18,9 @@ const modelNamed = (id) => models.find((model) => model.id === id);
 /** What the server says of a model; `undefined` for one that it does not serve. */
 export const cardOf = modelNamed;
 
+/** The cards of this server's own models. */
+export const localModels = () => models.filter(({ state }) => state);
+
 /** Whether the model is local: only local models have a state. */
 export const isLocal = (id) => Boolean(modelNamed(id)?.state);
 export const engineOf = (id) => (!modelNamed(id) || isLocal(id) ? "local" : "upstream");

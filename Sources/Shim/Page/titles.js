@@ -8,7 +8,7 @@ import { state } from "./state.js";
 const longest = 60; // characters
 const rest = 3000; // milliseconds without an answer before a title is asked for
 const leastParameters = 300_000_000; // SmolLM2 135M answers the question instead; Qwen2.5 0.5B writes titles
-const mostRead = 1000; // characters of the question
+const mostRead = 1000; // characters of the question and of the answer
 
 let timer = 0;
 let abort = null;
@@ -42,7 +42,7 @@ async function title(conversation, changed) {
   if (isNamed || isTitled || !canWrite || !answer?.content || state.answers.size) return;
   abort = new AbortController();
   try {
-    const text = cleaned(await complete(requestFor(model, question.content), abort.signal));
+    const text = cleaned(await complete(requestFor(model, question.content, answer.content), abort.signal));
     // The user may have named or deleted it meanwhile.
     if (conversation.isNamed || !state.conversations.includes(conversation)) return;
     conversation.isTitled = true;
@@ -53,9 +53,12 @@ async function title(conversation, changed) {
   }
 }
 
-function requestFor(model, question) {
-  const content = `${question.slice(0, mostRead)}\n\n---\nDo not answer this. Write a title for it, of two to six words.`;
-  return { model, messages: [{ role: "user", content }], temperature: 0, max_completion_tokens: 24, reasoning_budget: 0,
+function requestFor(model, question, answer) {
+  const messages = [
+    { role: "user", content: question.slice(0, mostRead) }, { role: "assistant", content: answer.slice(0, mostRead) },
+    { role: "user", content: "Write a title for this conversation, of two to six words." },
+  ];
+  return { model, messages, temperature: 0, max_completion_tokens: 24, reasoning_budget: 0,
     chat_template_kwargs: { enable_thinking: false } };
 }
 

@@ -3,6 +3,7 @@
 import { abilities } from "./api.js";
 import { button, byId, element } from "./dom.js";
 import { cardOf, isLocal, propertiesOf } from "./models.js";
+import { bytesText, countText } from "./units.js";
 
 const known = new Map(); // abilities by model
 
@@ -70,14 +71,4 @@ function promptsFor(id) {
   const { n_params: count } = cardOf(id)?.meta ?? {};
   if (count < smallModel) return prompts.small;
   return /code/i.test(id) ? prompts.code : prompts.general;
-}
-
-function countText(count) {
-  const [scale, name] = count >= 1e9 ? [1e9, "billion"] : [1e6, "million"];
-  return `${Number((count / scale).toPrecision(3))} ${name} parameters`;
-}
-
-/** `98 MB`, `5.1 GB` */
-export function bytesText(count) {
-  return count >= 1e9 ? `${(count / 1e9).toFixed(1)} GB` : `${Math.round(count / 1e6)} MB`;
 }

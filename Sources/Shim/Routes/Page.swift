@@ -77,6 +77,7 @@ struct PageFile: Sendable {
             "/page/keys.js": .init(script, PackageResources.keys_js),
             "/page/library.js": .init(script, PackageResources.library_js),
             "/page/live.js": .init(script, PackageResources.live_js),
+            "/page/manage.js": .init(script, PackageResources.manage_js),
             "/page/markdown.js": .init(script, PackageResources.markdown_js),
             "/page/messages.js": .init(script, PackageResources.messages_js),
             "/page/models.js": .init(script, PackageResources.models_js),
@@ -96,6 +97,7 @@ struct PageFile: Sendable {
             "/page/tools.js": .init(script, PackageResources.tools_js),
             "/page/transfer.js": .init(script, PackageResources.transfer_js),
             "/page/turns.js": .init(script, PackageResources.turns_js),
+            "/page/units.js": .init(script, PackageResources.units_js),
             "/page/welcome.js": .init(script, PackageResources.welcome_js),
         ]
     }()
