@@ -44,9 +44,10 @@ test("axe finds nothing", { skip }, async () => {
   await page.resize(390, 844, true);
   await check("a phone");
   await page.resize(1200, 800);
-  for (const [name, dialog] of [["Settings", "settings"], ["API key", "key"], ["Export and import", "files"], ["Shortcuts", "help"]]) {
+  for (const [name, dialog] of [["Settings", "settings"], ["Models", "models"], ["API key", "key"], ["Export and import", "files"], ["Shortcuts", "help"]]) {
     await page.click(name);
     await page.until((id) => document.getElementById(id).open, dialog);
+    await page.evaluate(() => document.querySelectorAll("dialog[open] details").forEach((each) => (each.open = true)));
     await check(name);
     await page.press("Escape");
   }

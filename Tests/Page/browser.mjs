@@ -14,7 +14,7 @@ export class Browser {
 
   constructor(program) {
     const options = ["--headless=new", "--remote-debugging-pipe", "--disable-gpu", "--disable-dev-shm-usage",
-      "--no-first-run", "--disable-background-networking", `--user-data-dir=${this.#profile}`];
+      "--no-first-run", "--disable-background-networking", "--host-resolver-rules=MAP *.test 127.0.0.1", `--user-data-dir=${this.#profile}`];
     if (process.getuid() === 0) options.push("--no-sandbox"); // Chromium's own does not work for root
     this.#process = spawn(program, [...options, "about:blank"], { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
     let rest = "";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { api, browser, page, usePage } from "./fixture.mjs";
+import { api, browser, others, page, usePage } from "./fixture.mjs";
 import { json } from "./server.mjs";
 
 const local = (id, state, size) => ({ id, object: "model", owned_by: "local", state, capabilities: ["completion"], meta: { n_params: 2e9, size } });
@@ -108,6 +108,15 @@ test("only who may manage the server sees it", async () => {
   const isOffered = () => page.evaluate(() => document.querySelector("#open-models").checkVisibility());
   await open();
   assert.equal(await isOffered(), true);
+  // Someone at another machine: with a key only.
+  const elsewhere = api.url.replace("127.0.0.1", "shim.test");
+  others.push(elsewhere);
+  await usePage(await browser.open(elsewhere));
+  await page.until(() => document.querySelector("#figures").textContent);
+  assert.equal(await isOffered(), false);
+  await page.evaluate(() => localStorage.setItem("localllm.key", "secret"));
+  await page.reload();
+  await page.until(() => document.querySelector("#open-models").checkVisibility());
   // Someone to whom the server does not show its properties.
   api.properties = null;
   await usePage(await browser.open(api.url));

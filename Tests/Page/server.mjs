@@ -78,7 +78,8 @@ export class ScriptedAPI {
 }
 
 function pass(url, request, response) {
-  const inner = http.request(url, { method: request.method, headers: request.headers }, (answer) => {
+  const headers = { ...request.headers, host: new URL(url).host };
+  const inner = http.request(url, { method: request.method, headers }, (answer) => {
     response.writeHead(answer.statusCode, answer.headers);
     answer.pipe(response);
   });

@@ -63,6 +63,8 @@ function showFormula(root, node) {
       trust: false, throwOnError: true };
     katex.get().render(tex, shown, options);
     node.replaceChildren(shown);
+    // It may be wider than the page; the keyboard scrolls only what has the focus.
+    if (options.displayMode) Object.assign(node, { tabIndex: 0, role: "group", ariaLabel: "Formula" });
   } catch {
     // KaTeX cannot parse it: the source stays.
   }

@@ -83,14 +83,15 @@ async function act(change, done = "") {
   leaving = null;
   say("");
   setTimeout(refresh, 100); // shows a model that is loading
+  let text = done;
   try {
     await change();
-    say(done);
   } catch (error) {
-    say(error.message);
+    text = error.message;
   }
   await refresh();
   await refreshMemory();
+  say(text);
 }
 
 function say(text) {
