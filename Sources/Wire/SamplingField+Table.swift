@@ -76,10 +76,10 @@ extension SamplingField {
             "texts that end a repetition"),
         Self(
             ("dynatemp_range", .llama), kind: .number(0...100), standard: 0,
-            label: "Dynamic temperature range", isFolded: true, "how far the temperature deviates by entropy; 0 is off"),
+            label: "Dynamic range", isFolded: true, "how far the temperature deviates by entropy; 0 is off"),
         Self(
             ("dynatemp_exponent", .llama), kind: .number(0...100), standard: 1,
-            label: "Dynamic temperature exponent", isFolded: true, "exponent of the normalized entropy"),
+            label: "Dynamic exponent", isFolded: true, "exponent of the normalized entropy"),
         Self(
             ("mirostat", .llama), kind: .count(0...2), standard: 0,
             label: "Mirostat", isFolded: true, "version of Mirostat, which replaces the filters; 0 is off"),

@@ -98,6 +98,11 @@ test("everything that can be used has a name, and the page its landmarks", async
   assert.ok((await check()).includes("dialog Settings of this conversation"));
 });
 
+test("no two elements have the same id", async () => {
+  const twice = await page.evaluate(() => [...document.querySelectorAll("[id]")].map(({ id }) => id).filter((id, index, all) => all.indexOf(id) !== index));
+  assert.deepEqual(twice, []);
+});
+
 test("the shim itself, and its model", async () => {
   const real = await browser.open(shim.url);
   await real.until(() => document.querySelector("#model option"));

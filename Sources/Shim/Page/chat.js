@@ -1,6 +1,7 @@
 // The chat page: connects its parts and the user's actions.
 
 import { showAttached, takeAttached } from "./attach.js";
+import { attachedTo, forgetUnused } from "./attachments.js";
 import { shownMessages } from "./branches.js";
 import { askKey, askSettings } from "./dialogs.js";
 import { byId } from "./dom.js";
@@ -14,7 +15,6 @@ import { editLastMessage } from "./messages.js";
 import { bestModel, canManage, fetchModels, fetchProperties, isServed, listenForModels, propertiesOf, showModels } from "./models.js";
 import { showModelState } from "./modelstate.js";
 import { dismiss, report } from "./notice.js";
-import { attachedTo, forgetUnused } from "./attachments.js";
 import { focusConversations, isSidebarOpen, toggleSidebar } from "./sidebar.js";
 import { isAnswering, keep, messagesShown, state } from "./state.js";
 import { defaultSettings, preference } from "./store.js";

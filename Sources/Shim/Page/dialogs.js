@@ -33,7 +33,7 @@ export async function askSettings(settings, inForce = {}) {
   const fields = [...dialog.querySelector("form").elements].filter((field) => field.name);
   for (const field of fields) {
     field.value = settings[field.name] ?? "";
-    textSettings[field.name] && checkText({ target: field });
+    if (textSettings[field.name]) checkText({ target: field });
     const value = inForce[field.dataset.property ?? field.name];
     if (typeof value === "number") field.placeholder = Number(value.toPrecision(6));
   }
@@ -54,7 +54,7 @@ export async function askSettings(settings, inForce = {}) {
 }
 
 const checkText = ({ target }) => target.setCustomValidity(textSettings[target.name](target.value));
-for (const name of Object.keys(textSettings)) byId(name).oninput = checkText;
+for (const name of Object.keys(textSettings)) document.querySelector(`#settings [name="${name}"]`).oninput = checkText;
 
 // A field in a closed fold cannot be focused, and the browser would not say why it refuses to save.
 byId("settings").addEventListener("invalid", ({ target }) => {
