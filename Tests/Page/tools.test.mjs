@@ -135,3 +135,15 @@ test("the page itself may reach nobody but its server", async () => {
   assert.notEqual(result, "reached");
   assert.ok(page.complaints.splice(0).some((text) => text.includes("Content Security Policy")));
 });
+
+test("a frame that does not load is said, and tried again", async () => {
+  await page.send("Network.setBlockedURLs", { urls: ["*/page/toolframe.js"] });
+  await page.click("Settings");
+  await page.evaluate(() => (document.querySelector("#mcp").value = "http://127.0.0.1:1/"));
+  await page.evaluate(() => document.querySelector("#list-tools").click());
+  await page.has("#mcp-state", "A part of this page did not load.");
+  await page.send("Network.setBlockedURLs", { urls: [] });
+  others.push("http://127.0.0.1:1/");
+  await page.evaluate(() => document.querySelector("#list-tools").click());
+  await page.has("#mcp-state", "cannot be reached");
+});

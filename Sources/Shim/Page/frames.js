@@ -5,6 +5,7 @@ import { element } from "./dom.js";
 
 const addresses = { tools: "/page/tools.html", pdf: "/page/pdf.html" };
 const frames = new Map();
+const patience = 20_000; // milliseconds for a frame to load
 
 /**
  * Asks a frame.
@@ -13,7 +14,10 @@ const frames = new Map();
  */
 export async function askFrame(name, question) {
   if (!frames.has(name)) frames.set(name, opened(name));
-  const target = await frames.get(name);
+  const target = await frames.get(name).catch((error) => {
+    frames.delete(name); // the next question tries again
+    throw error;
+  });
   const { port1, port2 } = new MessageChannel();
   return new Promise((resolve, reject) => {
     port1.onmessage = ({ data: { answer, error } }) => {
@@ -28,11 +32,20 @@ export async function askFrame(name, question) {
 /** The frame's window, once its script listens. */
 function opened(name) {
   const frame = element("iframe", { src: addresses[name], title: name, hidden: true });
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const listen = ({ source, data }) => {
       if (source !== frame.contentWindow || data !== "ready") return;
-      window.removeEventListener("message", listen);
+      finish();
       resolve(frame.contentWindow);
+    };
+    const timer = setTimeout(() => {
+      finish();
+      frame.remove();
+      reject(new Error("A part of this page did not load. The server may have been stopped."));
+    }, patience);
+    const finish = () => {
+      clearTimeout(timer);
+      window.removeEventListener("message", listen);
     };
     window.addEventListener("message", listen);
     document.body.append(frame);
