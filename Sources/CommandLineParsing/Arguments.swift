@@ -68,7 +68,10 @@ public struct Arguments: Sendable {
             let name = isAssignment ? String(parts[0]) : argument
             guard let option = options.first(where: { $0.names.contains(name) }) else {
                 guard takesOperands, !argument.hasPrefix("-") else {
-                    throw UsageError("unknown argument '\(argument)'")
+                    // A mistyped short name could mean any other.
+                    let longNames = argument.count > 3 ? options.map { $0.names.last! } : []
+                    let near = nearestWord(to: name, in: longNames).map { "; did you mean \($0)?" } ?? ""
+                    throw UsageError("unknown argument '\(argument)'\(near)")
                 }
                 operands.append(argument)
                 continue
@@ -145,10 +148,28 @@ public struct Arguments: Sendable {
         _ name: String, in range: ClosedRange<Double> = -.greatestFiniteMagnitude ... .greatestFiniteMagnitude
     ) throws(UsageError) -> Double? {
         guard let text = string(name) else { return nil }
+        return try Self.double(text, label(name), range)
+    }
+
+    /// The comma-separated values of all occurrences of the option.
+    public func doubles(_ name: String, in range: ClosedRange<Double>) throws(UsageError) -> [Double]? {
+        guard has(name) else { return nil }
+        var numbers: [Double] = []
+        for text in strings(name) {
+            for item in text.split(separator: ",", omittingEmptySubsequences: false) {
+                numbers.append(try Self.double(String(item), label(name), range))
+            }
+        }
+        return numbers
+    }
+
+    private static func double(
+        _ text: String, _ name: String, _ range: ClosedRange<Double>
+    ) throws(UsageError) -> Double {
         guard let value = Double(text), range.contains(value) else {
             let isAny = range.upperBound == .greatestFiniteMagnitude
             let expected = isAny ? "a number" : "a number from \(range.lowerBound) to \(range.upperBound)"
-            throw UsageError("\(label(name)): expected \(expected), found '\(text)'")
+            throw UsageError("\(name): expected \(expected), found '\(text)'")
         }
         return value
     }
@@ -173,18 +194,5 @@ public struct Arguments: Sendable {
             throw UsageError("\(name): expected \(expected), found '\(text)'")
         }
         return value
-    }
-}
-
-extension [Option] {
-    /// One line per option, aligned.
-    public var help: String {
-        let left = map { option in
-            "  " + option.names.joined(separator: ", ") + (option.value.map { " " + $0 } ?? "")
-        }
-        let width = (left.map(\.count).max() ?? 0) + 2
-        return zip(left, self).map { line, option in
-            line + String(repeating: " ", count: width - line.count) + option.help
-        }.joined(separator: "\n")
     }
 }

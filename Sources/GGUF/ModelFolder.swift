@@ -25,15 +25,6 @@ package enum ModelFolder {
         DataFolder.url(environment).appendingPathComponent("models")
     }
 
-    /// The model with this name of a folder or a file; of a file, the extension and the part number may be omitted.
-    package static func model(named name: String, in directory: URL) -> URL? {
-        models(in: directory).first { url in
-            let file = url.lastPathComponent
-            if url.hasDirectoryPath { return file == name }
-            return [file, String(file.dropLast(5)), SplitName(file)?.stem].contains(name)
-        }
-    }
-
     /// Whether a GGUF file is an image encoder by its name. It is loaded with a model and is none itself.
     package static func isImageEncoder(_ name: String) -> Bool { name.lowercased().hasPrefix("mmproj") }
 

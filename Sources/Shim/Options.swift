@@ -5,14 +5,10 @@ import LocalLLM
 
 /// The server's command-line options.
 struct Options: Sendable {
-    private static let own = [
-        Option("-m", "--model", value: "FILE", repeats: true, help: "a GGUF file to serve"),
+    private static let models = [
         Option(
-            "--allow-image-urls",
-            help: "fetch images that requests name by http(s) URLs, from public servers only (default: refuse them)"),
-        Option(
-            "--config", value: "FILE",
-            help: "options, and models each with its own settings, as JSON (docs/options.md)"),
+            "-m", "--model", value: "FILE", repeats: true,
+            help: "a GGUF file to serve, or a part of a downloaded model's name"),
         Option(
             "--models-dir", value: "DIR",
             help: "serve all GGUF files in a folder, including files added later"),
@@ -24,52 +20,78 @@ struct Options: Sendable {
         Option(
             "--idle-unload", value: "SECONDS", default: "when another needs its memory",
             help: "unload a model after this idle time"),
+        Option(
+            "--config", value: "FILE",
+            help: "options, and models each with its own settings, as JSON (docs/options.md)"),
+    ]
+
+    private static let server = [
         Option("--host", value: "NAME", default: "127.0.0.1", help: "host name or address to listen on"),
         Option("--port", value: "N", default: "8080", help: "port to listen on; 0 picks a free one"),
+        Option(
+            "--request-timeout", value: "SECONDS", default: "3600", help: "maximum duration of an answer"),
+        Option(
+            "--state-file", value: "FILE", help: "file for stored responses, to keep them across restarts"),
+    ]
+
+    private static let requests = [
+        Option(
+            "--allow-image-urls",
+            help: "fetch images that requests name by http(s) URLs, from public servers only (default: refuse them)"),
         Option(
             "--no-bare-calls",
             help:
                 "answers that are nothing but JSON with a tool's name and arguments are text (default: tool calls)"
         ),
         Option(
-            "--request-timeout", value: "SECONDS", default: "3600", help: "maximum duration of an answer"),
-        Option(
-            "--state-file", value: "FILE", help: "file for stored responses, to keep them across restarts"),
-        Option(
             "--refuse-hosted-tools",
             help: "refuse responses requests with tools that OpenAI runs, such as web_search (default: leave those out)"
         ),
         .blockedWords,
+    ]
+
+    private static let program = [
         Option("--version", help: "print the version"),
         Option("-h", "--help", help: "print this"),
     ]
 
-    /// All options, including those of the models, of the upstream, of access and of the gateway.
-    static func all(_ gateway: Gateway) -> [Option] {
-        own + ModelOption.all.map(\.option) + UpstreamOptions.all + AccessOptions.all + gateway.options
+    static func groups(_ gateway: Gateway) -> [OptionGroup] {
+        [
+            OptionGroup("Which models", models),
+            OptionGroup("How they are loaded", ModelOption.all.map(\.option)),
+            OptionGroup("Server", server),
+            OptionGroup("Who may use it", AccessOptions.all + gateway.options),
+            OptionGroup("Requests", requests),
+            OptionGroup("Another API for what is not here", UpstreamOptions.all),
+            OptionGroup("Help", program),
+        ]
     }
+
+    /// All options, including those of the models, of the upstream, of access and of the gateway.
+    static func all(_ gateway: Gateway) -> [Option] { groups(gateway).options }
 
     static func usage(_ gateway: Gateway) -> String {
         """
-        usage: shim --model FILE… | --models-dir DIR [OPTION…]
-               shim pull URL | hf:OWNER/REPOSITORY/FILE[@REVISION]     download a model
-               shim pull hf:OWNER/REPOSITORY[:QUANTIZATION]            list a repository's models, or download one
-               shim run NAME                                           chat with a model in the terminal
-               shim list | show NAME                                   show the downloaded models, or one of them
-               shim ps | stop NAME                                     show a running server's loaded models, or unload one
-               shim rm NAME                                            remove a downloaded model
-               shim cache [clear [MODEL]]                              show or remove what was kept of prompts
-               shim config check FILE                                  show what a configuration file would serve
+        usage: shim [--model FILE…] [--models-dir DIR] [OPTION…]     serve models
+               shim pull NAME | OWNER/REPOSITORY[:QUANTIZATION] | URL  download a model
+               shim run NAME                     chat with a model in the terminal
+               shim list | show NAME | rm NAME   downloaded models: list, describe, remove
+               shim ps | stop NAME               a running server's models: list, unload
+               shim cache [clear [MODEL]]        what was kept of prompts: show, remove
+               shim config check FILE            what a configuration file would serve
 
-        Serves language models through an OpenAI-compatible HTTP API: /v1/chat/completions, /v1/completions,
-        /v1/responses, /v1/embeddings, /v1/models; with --upstream also /v1/images/generations. Further endpoints:
-        /tokenize, /detokenize, /apply-template, /metrics, /props, /health, /ready\(gateway.summary.isEmpty ? "" : ";")
-        \(gateway.summary). A chat page is at /.
+        Serves language models through APIs like OpenAI's (/v1/chat/completions,
+        /v1/responses, /v1/completions, /v1/embeddings, /v1/models; with --upstream
+        also /v1/images/generations), Anthropic's (/v1/messages) and Ollama's
+        (/api/chat). Further endpoints: /tokenize, /detokenize, /apply-template,
+        /metrics, /props, /health, /ready\(gateway.summary.isEmpty ? "" : ";\n\(gateway.summary)").
+        A chat page is at /.
 
-        Without --model and --models-dir, the downloaded models are served. A single --model is loaded at startup, several
-        on first use. --mmproj, --draft and --lora need exactly one --model; with --config each model has its own.
+        Without --model and --models-dir, the downloaded models are served. A single
+        --model is loaded at startup, several on first use. --mmproj, --draft and
+        --lora need exactly one --model; with --config each model has its own.
 
-        \(all(gateway).help)
+        \(groups(gateway).help)
         """
     }
 

@@ -27,6 +27,12 @@ package enum Shim {
     }
 
     private static func run(_ words: [String], _ gateway: Gateway) async throws {
+        if let word = words.first, !word.hasPrefix("-") {
+            if word == "help" { return say(Options.usage(gateway)) }
+            if word == "serve" { throw UsageError("there is no command 'serve': shim without a command serves") }
+            let near = nearestWord(to: word, in: ModelCommand.allCases.map(\.rawValue))
+            throw UsageError("unknown command '\(word)'" + (near.map { "; did you mean \($0)?" } ?? ""))
+        }
         let arguments = try Arguments(words, options: Options.all(gateway))
         if arguments.has("--help") {
             say(Options.usage(gateway))

@@ -10,15 +10,6 @@ package struct OllamaPullRequest: Decodable, Sendable {
         model = try OllamaModelName(from: decoder).model
         streams = try decoder.container(keyedBy: CodingKeys.self).decodeIfPresent(Bool.self, forKey: .stream) ?? true
     }
-
-    /// The model as `shim pull` takes it; `nil` if the name is not one of Hugging Face.
-    package var source: String? {
-        let hosts = ["hf.co/", "huggingface.co/", "https://hf.co/", "https://huggingface.co/", "hf:"]
-        guard let host = hosts.first(where: { model.lowercased().hasPrefix($0) }) else { return nil }
-        var path = model.dropFirst(host.count)
-        if path.lowercased().hasSuffix(":latest") { path = path.dropLast(7) }
-        return "hf:" + path
-    }
 }
 
 /// A line of the answer to `POST /api/pull`.

@@ -29,7 +29,10 @@ import Testing
 
     @Test func `what a command does not take is refused by name`() {
         #expect(throws: UsageError("unknown argument 'x'")) { try parse("x") }
-        #expect(throws: UsageError("unknown argument '--modell'")) { try parse("--modell", "x") }
+        #expect(throws: UsageError("unknown argument '--modell'; did you mean --model?")) {
+            try parse("--modell", "x")
+        }
+        #expect(throws: UsageError("unknown argument '--other'")) { try parse("--other") }
         #expect(throws: UsageError("-m needs a value")) { try parse("-m") }
         #expect(throws: UsageError("--flag takes no value")) { try parse("--flag=1") }
         #expect(throws: UsageError("--model is missing")) { try parse().required("--model") }
@@ -66,12 +69,26 @@ import Testing
         }
     }
 
-    @Test func `the help lines up`() {
+    @Test func `the help lines up, and lines are no longer than the terminal is wide`() {
         #expect(
-            Self.options.help == """
+            Self.options.help(width: 80) == """
                   -m, --model FILE    the file
                   -p, --n-prompt N,…  numbers
                   --flag              a flag
                 """)
+        let options = [
+            Option("-m", "--model", value: "FILE", help: "one two three"),
+            Option("--an-option-with-a-long-name", value: "VALUE", help: "four"),
+        ]
+        #expect(
+            options.help(width: 30) == """
+                  -m, --model FILE  one two
+                                    three
+                  --an-option-with-a-long-name VALUE
+                                    four
+                """)
+        let groups = [OptionGroup("First", options), OptionGroup("None", []), OptionGroup("Second", Self.options)]
+        #expect(groups.help.hasPrefix("First:\n  -m") && groups.help.contains("\n\nSecond:\n"))
+        #expect(!groups.help.contains("None"))
     }
 }

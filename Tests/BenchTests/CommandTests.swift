@@ -204,7 +204,8 @@ import Testing
         let help = try await Program.bench.run(command, "--help")
         #expect(help.text.contains("usage: bench \(command)"))
         #expect(help.code == 0)
-        let missing = try await Program.bench.run(command)
+        let empty = ["XDG_DATA_HOME": directory.url.path, "LOCALLLM_MODEL": ""]
+        let missing = try await Program.bench.run(command, environment: empty)
         #expect(missing.complaints.contains("is missing"))
         #expect(missing.code == 2)
         let unknown = try await Program.bench.run(command, "--nope")

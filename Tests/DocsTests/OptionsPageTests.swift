@@ -35,6 +35,13 @@ struct OptionsPageTests {
         }
     }
 
+    @Test func `The page of models has the models that are known by a short name`() throws {
+        let page = try String(contentsOf: repository.appendingPathComponent("docs/models.md"), encoding: .utf8)
+        let rows = KnownModel.all.map { ["`\($0.name)`", $0.repository, $0.quantization, size($0.bytes), $0.licence] }
+        let table = Self.table(rows, header: ["name", "repository", "quantization", "size", "licence"])
+        #expect(page.contains("\n\(table)\n"), "docs/models.md needs this table:\n\(table)")
+    }
+
     private static var tables: String {
         let commands = Bench.commands.map {
             "### bench \($0.name)\n\n\($0.summary)\n\n" + table(Bench.allOptions(of: $0).dropLast())

@@ -95,7 +95,7 @@ import Wire
         #expect(here.json["status"] as? String == "success")
         let stream = try await services.stream(#"{"name":"a"}"#, at: "/api/pull")
         #expect(stream.text.contains(#"{"status":"success"}"#))
-        let other = await services.answer("POST", "/api/pull", #"{"model":"llama3.2"}"#)
+        let other = await services.answer("POST", "/api/pull", #"{"model":"https://example.com/m.gguf"}"#)
         #expect(other.status == 400 && error(other).contains("hf.co/OWNER/REPOSITORY:QUANTIZATION"))
         let files = await router(ScriptedLanguageModel()).answer("POST", "/api/pull", #"{"model":"hf.co/a/b"}"#)
         #expect(files.status == 501 && error(files).contains("--models-dir"))

@@ -85,11 +85,10 @@ import Wire
         _ = try TinyModel().write(in: directory, as: "good.gguf")
         let lines = ModelListing(directory.url).text.split(separator: "\n").map(String.init)
         #expect(lines.count == 3 && lines[1].hasPrefix("Tiny-0.1B ") && lines[1].hasSuffix("ready"))
-        let shown = try describe(downloadedModel("Tiny-0.1B", in: directory.url))
+        let shown = try describe(ModelFile(DownloadedModels(in: directory.url).find("tiny")))
         #expect(shown.contains("Tiny-0.1B") && shown.contains("llama") && shown.contains("Fits"))
         #expect(shown.contains("Licence       not in the file") && shown.contains("as it would be loaded now"))
         #expect(ModelCatalog(directory: directory.url).scan().map(\.id).sorted() == ["Tiny-0.1B", "good"])
-        #expect(ModelFolder.model(named: "Tiny-0.1B", in: directory.url)?.path == folder.path)
         #expect(throws: PullError.self) { try removeModel("other", in: directory.url) }
         #expect(try removeModel("Tiny-0.1B", in: directory.url) == ["Tiny-0.1B"])
         #expect(!FileManager.default.fileExists(atPath: folder.path))
@@ -109,5 +108,26 @@ import Wire
         #expect(try removeModel("b", in: directory.url) == Array(files[5...]))
         let left = try FileManager.default.contentsOfDirectory(atPath: directory.url.path).sorted()
         #expect(left == ["a.txt", "ab.gguf"])
+    }
+
+    @Test(
+        arguments: [
+            ("hf.co/o/r:Q4_K_M", "hf:o/r:Q4_K_M"), ("hf.co/o/r", "hf:o/r"), ("huggingface.co/o/r:latest", "hf:o/r"),
+            ("https://huggingface.co/o/r", "hf:o/r"), ("hf:o/r/m.gguf@main", "hf:o/r/m.gguf@main"),
+            ("o/r", "hf:o/r"), ("o/r:Q8_0", "hf:o/r:Q8_0"), ("o/r/m.gguf", "hf:o/r/m.gguf"),
+            ("https://huggingface.co/o/r/resolve/main/m.gguf", "https://huggingface.co/o/r/resolve/main/m.gguf"),
+            ("https://example.com/m.gguf", "https://example.com/m.gguf"),
+            ("Llama3.2:3B", "hf:bartowski/Llama-3.2-3B-Instruct-GGUF:Q4_K_M"),
+        ])
+    func `what people write for a model`(_ text: String, _ source: String) throws {
+        #expect(try PullSource.meant(by: text) == source)
+    }
+
+    @Test func `a name that nobody knows is refused, with the nearest one`() {
+        let error = #expect(throws: UsageError.self) { try PullSource.meant(by: "llama3.2:3v") }
+        #expect(error?.description.hasSuffix("did you mean llama3.2:3b?") == true)
+        for text in ["nonsense", "/absolute/path", "./m.gguf"] {
+            #expect(throws: UsageError.self) { try PullSource.meant(by: text) }
+        }
     }
 }

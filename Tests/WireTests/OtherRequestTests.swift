@@ -93,16 +93,4 @@ import Testing
         let found = try? JSON.decode([KeepAlive].self, from: Array("[\(json)]".utf8)).first
         #expect(found == expected)
     }
-
-    @Test(
-        arguments: [
-            ("hf.co/o/r:Q4_K_M", "hf:o/r:Q4_K_M"), ("hf.co/o/r", "hf:o/r"), ("huggingface.co/o/r:latest", "hf:o/r"),
-            ("https://huggingface.co/o/r", "hf:o/r"), ("hf:o/r/m.gguf@main", "hf:o/r/m.gguf@main"), ("llama3.2", nil),
-            ("https://example.com/m.gguf", nil),
-        ] as [(String, String?)])
-    func `models that Ollama's clients pull`(_ model: String, _ source: String?) throws {
-        let body = Array(#"{"model":"\#(model)","stream":false}"#.utf8)
-        let request = try JSON.decode(OllamaPullRequest.self, from: body)
-        #expect(request.source == source && !request.streams)
-    }
 }

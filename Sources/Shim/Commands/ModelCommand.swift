@@ -3,7 +3,7 @@ import Foundation
 import LocalLLM
 
 /// Subcommands of `shim` for downloaded models and for a running server.
-enum ModelCommand: String {
+enum ModelCommand: String, CaseIterable {
     case pull, list, show, rm, run, ps, stop, config, cache
 
     /// Text of `--help`.
@@ -12,18 +12,23 @@ enum ModelCommand: String {
             switch self {
             case .pull:
                 """
-                usage: shim pull URL | hf:OWNER/REPOSITORY/FILE[@REVISION] | hf:OWNER/REPOSITORY[:QUANTIZATION]
+                usage: shim pull NAME | OWNER/REPOSITORY[:QUANTIZATION] | OWNER/REPOSITORY/FILE[@REVISION] | URL
 
                 Downloads a GGUF file, or all parts of a split one, and verifies it. If interrupted, run the same command again
-                to resume. hf:OWNER/REPOSITORY lists the quantizations of a repository; hf:ggml-org/Qwen3-0.6B-GGUF:Q8_0
-                downloads one of them. Of a repository without GGUF files it downloads the folder of safetensors. Files from
-                Hugging Face are verified by the SHA-256 published there. HF_TOKEN, if set, is sent to Hugging Face only.
+                to resume. OWNER/REPOSITORY is at Hugging Face: alone, it lists the quantizations of a repository;
+                ggml-org/Qwen3-0.6B-GGUF:Q8_0 downloads one of them. Of a repository without GGUF files it downloads the folder
+                of safetensors. Files from Hugging Face are verified by the SHA-256 published there. HF_TOKEN, if set, is sent
+                to Hugging Face only.
+
+                NAME is one of these, or the part before its colon, which takes the largest of its models that fits in memory:
+
+                \(KnownModel.listing)
                 """
             case .list: "usage: shim list\n\nLists the downloaded models."
             case .show: "usage: shim show NAME|FILE\n\nShows a model's metadata and memory use."
             case .run:
                 """
-                usage: shim run NAME|FILE|URL|hf:… [OPTION…]
+                usage: shim run NAME|FILE|OWNER/REPOSITORY:QUANTIZATION|URL [OPTION…]
 
                 Chats with a model in the terminal; downloads it first if necessary. The options are those of chat; see
                 chat --help.
@@ -48,7 +53,7 @@ enum ModelCommand: String {
                 """
             case .rm: "usage: shim rm NAME\n\nRemoves a downloaded model or an incomplete download."
             }
-        return "\(text)\n\n\(options.help)"
+        return "\(text)\n\n\([OptionGroup("Options", options)].help)"
     }
 
     private var options: [Option] {
@@ -72,7 +77,9 @@ enum ModelCommand: String {
         if self == .run, !["-h", "--help"].contains(words.first) {
             // Options after the name are for `chat`.
             let directory = ModelFolder.standard(environment)
-            return try await runChat(words, in: directory) { try await pull($0, into: directory, nil, environment) }
+            return try await runChat(words, in: directory) {
+                try await pull($0, into: directory, nil, environment)
+            }
         }
         let arguments = try Arguments(words, options: options, takesOperands: ![.list, .ps].contains(self))
         if arguments.has("--help") { return Shim.say(usage) }
@@ -95,18 +102,21 @@ enum ModelCommand: String {
         switch self {
         case .run, .ps, .stop, .config, .cache: break  // above
         case .list: Shim.say(ModelListing(directory).text)
-        case .show: Shim.say(try describe(downloadedModel(try operand(arguments, "NAME"), in: directory)))
+        case .show:
+            let url = try DownloadedModels(in: directory).find(try operand(arguments, "NAME"))
+            Shim.say(try describe(ModelFile(url)))
         case .rm:
             for name in try removeModel(try operand(arguments, "NAME"), in: directory) { Shim.say("removed \(name)") }
         case .pull:
-            let text = try operand(arguments, "URL or hf:OWNER/REPOSITORY/FILE")
+            let text = try operand(arguments, "NAME, OWNER/REPOSITORY or URL")
             try await pull(text, into: directory, arguments.string("--sha256"), environment)
         }
     }
 
+    @discardableResult
     private func pull(
         _ text: String, into directory: URL, _ sha256: String?, _ environment: [String: String]
-    ) async throws {
+    ) async throws -> URL? {
         try await pullModel(
             text, into: directory, sha256: sha256, token: environment["HF_TOKEN"],
             PullObserver(say: Shim.say, show: Self.showProgress))

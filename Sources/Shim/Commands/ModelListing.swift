@@ -1,3 +1,4 @@
+import CommandLineParsing
 import Foundation
 import LocalLLM
 
@@ -61,7 +62,7 @@ func removeModel(_ name: String, in directory: URL) throws -> [String] {
         return [model, stem, SplitName(model)?.stem ?? stem].contains { $0.hasSameBytes(as: name) }
     }
     guard !doomed.isEmpty else {
-        throw PullError("No such model: \(name). shim list shows the models in \(directory.path).")
+        throw PullError("\(DownloadedModels(in: directory).missing(name))")
     }
     for file in doomed {
         let url = directory.appendingPathComponent(file)

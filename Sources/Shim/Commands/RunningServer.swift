@@ -65,12 +65,3 @@ struct RunningServer {
         return bytes
     }
 }
-
-/// Rows with their columns aligned.
-func table(_ rows: [[String]]) -> String {
-    let columns = (rows.map(\.count).max() ?? 1) - 1
-    let widths = (0..<columns).map { column in rows.map { $0[column].count }.max() ?? 0 }
-    return rows.map { row in
-        zip(row, widths).map { $0.padding(toLength: $1 + 2, withPad: " ", startingAt: 0) }.joined() + row[columns]
-    }.joined(separator: "\n")
-}

@@ -1,18 +1,7 @@
+import CommandLineParsing
 import Foundation
 import LocalLLM
 import Platform
-
-/// The file of a model: a path, or any name of a downloaded one.
-///
-/// - Throws: `PullError` if there is none.
-func downloadedModel(_ name: String, in directory: URL) throws -> ModelFile {
-    if FileManager.default.fileExists(atPath: name) { return ModelFile(URL(fileURLWithPath: name)) }
-    let models = ModelFolder.models(in: directory).map { ModelFile($0) }
-    guard let model = models.first(where: { $0.isCalled(name) }) ?? models.first(where: { $0.isTitled(name) }) else {
-        throw PullError("No such model: \(name). shim list shows the models in \(directory.path).")
-    }
-    return model
-}
 
 /// `shim show NAME`: a model's metadata and memory estimate.
 func describe(_ model: ModelFile) throws -> String {
@@ -56,22 +45,23 @@ extension LocalModel.Info {
 
 /// `shim run`: replaces this process by the program `chat` beside it. Downloads the model first if necessary.
 ///
-/// - Returns: Never; on success `chat` runs in this process, else it throws.
-func runChat(_ words: [String], in directory: URL, pull: (String) async throws -> Void) async throws {
+/// - Returns: Never; on success `chat` runs in this process, else it throws, or has listed what to choose from.
+func runChat(_ words: [String], in directory: URL, pull: (String) async throws -> URL?) async throws {
     guard let name = words.first, !name.hasPrefix("-") else {
         throw PullError("shim run: expected the NAME of a model")
     }
-    var url: URL
-    if name.hasPrefix("hf:") || name.contains("://") {
-        let source = try PullSource(name)
-        url = directory.appendingPathComponent(source.files[0].name)
-        if !FileManager.default.fileExists(atPath: url.path) { try await pull(name) }
-    } else {
-        url = try downloadedModel(name, in: directory).url
-    }
-    url.standardize()
+    guard let url = try await model(name, in: directory, pull: pull) else { return }
     let program = ThisProcess.folder.appendingPathComponent("chat").path
-    var arguments = ([program, "--model", url.path] + words.dropFirst()).map { strdup($0) } + [nil]
+    var arguments = ([program, "--model", url.standardized.path] + words.dropFirst()).map { strdup($0) } + [nil]
     execv(program, &arguments)
     throw PullError("\(program) cannot be started: \(String(cString: strerror(errno))).")
+}
+
+/// - Returns: `nil` if the name leaves a choice, which was shown.
+private func model(_ name: String, in directory: URL, pull: (String) async throws -> URL?) async throws -> URL? {
+    if name.hasPrefix("hf:") || name.contains("://") { return try await pull(name) }
+    do { return try DownloadedModels(in: directory).find(name) } catch {
+        guard error.isMissing, name.contains("/") || KnownModel.named(name) != nil else { throw error }
+        return try await pull(name)
+    }
 }

@@ -77,19 +77,19 @@ extension ModelCatalog {
             (settings[key], places[key]) = (model.settings, model.places)
             aliases += model.aliases.map { Alias(name: $0, model: model.url.path) }
         }
-        files = configured.map(\.url) + arguments.strings("--model").map { URL(fileURLWithPath: $0) }
+        let downloaded = DownloadedModels(environment)
+        files = configured.map(\.url)
+        for name in arguments.strings("--model") { files.append(try downloaded.url(of: name)) }
         directory = arguments.string("--models-dir").map { URL(fileURLWithPath: $0) }
         if files.isEmpty, directory == nil, let named = environment["LOCALLLM_MODEL"], !named.isEmpty {
-            files = [URL(fileURLWithPath: named)]
+            files = [try downloaded.url(of: named)]
         }
         if files.isEmpty, directory == nil {
-            let pulled = ModelFolder.standard(environment)
-            guard !ModelFolder.models(in: pulled).isEmpty else {
+            guard !downloaded.models.isEmpty else {
                 throw UsageError(
-                    "no model: give --model FILE or --models-dir DIR, or download a model to \(pulled.path) with "
-                        + "`shim pull`")
+                    "no model: give --model FILE or --models-dir DIR, or download one. \(KnownModel.advice())")
             }
-            directory = pulled
+            directory = downloaded.directory
         }
         for text in arguments.strings("--alias") {
             let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)

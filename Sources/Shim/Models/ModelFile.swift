@@ -1,3 +1,4 @@
+import CommandLineParsing
 import Foundation
 import LocalLLM
 
@@ -34,7 +35,7 @@ package struct ModelFile: Sendable {
         let fileName = url.lastPathComponent
         // A folder's name has no extension: "Qwen3-0.6B".
         let stem = url.hasDirectoryPath ? fileName : url.deletingPathExtension().lastPathComponent
-        let names = aliases + [SplitName(fileName)?.stem ?? stem, stem, fileName]
+        let names = aliases + [DownloadedModels.name(of: url), stem, fileName]
         id = names[0]
         otherNames = Array(names.dropFirst())
         version = Version(url)

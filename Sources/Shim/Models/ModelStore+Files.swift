@@ -81,12 +81,6 @@ private func summary(_ model: LocalModel, _ id: String) -> String {
         """ + (model.drafter.map { "\nDrafts   \($0)" } ?? "")
 }
 
-/// `1.24 G`
-func rounded(_ count: Int) -> String {
-    let (divisor, unit) = count >= 1_000_000_000 ? (1e9, "G") : (1e6, "M")
-    return String(format: "%.2f %@", Double(count) / divisor, unit)
-}
-
 /// Shows loading progress on standard error if that is a terminal.
 private struct LoadingProgress: Sendable {
     let file: String

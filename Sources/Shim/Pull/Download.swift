@@ -1,3 +1,4 @@
+import CommandLineParsing
 import Cryptography
 import Foundation
 import HTTP

@@ -1,3 +1,4 @@
+import CommandLineParsing
 import Foundation
 import LocalLLM
 
@@ -13,7 +14,7 @@ struct FolderPull {
     let directory: URL
     var token: String?
 
-    private var target: URL { directory.appendingPathComponent(repository.name, isDirectory: true) }
+    var target: URL { directory.appendingPathComponent(repository.name, isDirectory: true) }
     private var part: URL {
         directory.appendingPathComponent(repository.name + ".part", isDirectory: true)
     }

@@ -1,3 +1,4 @@
+import CommandLineParsing
 import Foundation
 
 /// Tells the progress of a download, at most five times per second: as one line, which replaces the last one in a terminal,

@@ -17,18 +17,24 @@ struct PullObserver {
 /// Downloads what a text names: a URL, or a file or a repository of Hugging Face. Of a repository that leaves a choice, it
 /// lists the files.
 ///
-/// - Parameter preferred: The quantization to take where the text leaves a choice; `nil`: the user chooses.
+/// - Parameters:
+///   - text: As `PullSource.meant` takes it.
+///   - preferred: The quantization to take where the text leaves a choice; `nil`: the user chooses.
+/// - Returns: The model, which may have been there before; `nil` if the user has to choose.
+@discardableResult
 func pullModel(
     _ text: String, into directory: URL, sha256: String? = nil, token: String?, hub: URL = PullSource.hub,
     choosing preferred: String? = nil, _ observer: PullObserver
-) async throws {
-    var text = text
+) async throws -> URL? {
+    if let known = KnownModel.named(text) { observer.say("\(known.name): \(known.repository), \(known.summary)") }
+    var text = try PullSource.meant(by: text)
     if var repository = try HubRepository(text, hub: hub) {
         let entries = try await repository.entries(token: token)
         let listing = HubRepository.quantizations(in: entries)
         if listing.isEmpty, repository.quantization == nil, let files = HubRepository.folder(in: entries) {
             let pull = FolderPull(repository: repository, files: files, directory: directory, token: token)
-            return try await pull.run(observer)
+            try await pull.run(observer)
+            return pull.target
         }
         if listing.isEmpty, let quantization = repository.quantization, HubRepository.folder(in: entries) != nil {
             throw PullError(
@@ -38,11 +44,14 @@ func pullModel(
         }
         if listing.count > 1, repository.quantization == nil { repository.quantization = preferred }
         guard let file = try repository.choose(from: listing) else {
-            return observer.say(repository.describe(listing, entries: entries))
+            observer.say(repository.describe(listing, entries: entries))
+            return nil
         }
         text = file
     }
-    try await Pull(text, into: directory, sha256: sha256, token: token, hub: hub).run(observer)
+    let pull = try Pull(text, into: directory, sha256: sha256, token: token, hub: hub)
+    try await pull.run(observer)
+    return directory.appendingPathComponent(pull.source.files[0].name)
 }
 
 /// `shim pull`: downloads a model and renames its files once all are complete and verified.

@@ -6,6 +6,3 @@ struct PullError: Error, Equatable, CustomStringConvertible, LocalizedError {
     init(_ description: String) { self.description = description }
     var errorDescription: String? { description }
 }
-
-/// `1.24 GB`
-func size(_ bytes: Int) -> String { rounded(bytes) + "B" }

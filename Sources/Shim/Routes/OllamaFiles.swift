@@ -17,11 +17,13 @@ import Wire
         return try await respond(with: .of([isThere, .success]), streams: body.streams)
     }
     let directory = try services.modelFolder("pulled")
-    guard let source = body.source else {
+    // Clients do not choose which other hosts this one connects to.
+    guard let source = try? PullSource.meant(by: body.model), source.hasPrefix("hf:") else {
         throw APIError.invalid(
             "model",
-            "'\(body.model)' is not at Hugging Face, the only place from which this server pulls models. Name a "
-                + "repository of GGUF files: hf.co/OWNER/REPOSITORY:QUANTIZATION")
+            "'\(body.model)' is neither at Hugging Face, the only place from which this server pulls models, nor one of "
+                + KnownModel.all.map(\.name).joined(separator: ", ")
+                + ". Name a repository of GGUF files: hf.co/OWNER/REPOSITORY:QUANTIZATION")
     }
     return try await respond(with: .pulling(source, into: directory), streams: body.streams)
 }
