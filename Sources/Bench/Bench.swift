@@ -31,7 +31,8 @@ enum Bench {
             return 0
         }
         guard let command = commands.first(where: { $0.name == name }) else {
-            complain("unknown command '\(name)'\nSee: bench --help")
+            let near = nearestWord(to: name, in: commands.map { $0.name }).map { "; did you mean \($0)?" } ?? ""
+            complain("unknown command '\(name)'\(near)\nSee: bench --help")
             return 2
         }
         return await run(command, Array(arguments.dropFirst()))
@@ -57,8 +58,14 @@ enum Bench {
         return 1
     }
 
-    static func allOptions(of command: any Command.Type) -> [Option] {
-        command.options + command.modelOptions.map(\.option) + [helpOption]
+    static func allOptions(of command: any Command.Type) -> [Option] { groups(of: command).options }
+
+    private static func groups(of command: any Command.Type) -> [OptionGroup] {
+        [
+            OptionGroup("What is measured and shown", command.options),
+            OptionGroup("How the model is loaded", command.modelOptions.map(\.option)),
+            OptionGroup("Help", [helpOption]),
+        ]
     }
 
     private static let helpOption = Option("-h", "--help", help: "print this")
@@ -83,7 +90,7 @@ enum Bench {
 
         \(command.details)
 
-        \(allOptions(of: command).help)
+        \(groups(of: command).help)
         """
     }
 
@@ -117,7 +124,8 @@ extension Command {
 
 extension Option {
     static let model = Option(
-        "-m", "--model", value: "FILE", help: "a GGUF file or a folder of safetensors (default: LOCALLLM_MODEL)")
+        "-m", "--model", value: "FILE", default: "LOCALLLM_MODEL, else the only downloaded model",
+        help: "a GGUF file, a folder of safetensors, or a part of a downloaded model's name")
     static let image = Option("--image", value: "FILE", repeats: true, help: "a PNG, JPEG, WebP or GIF file")
 }
 
@@ -132,14 +140,14 @@ extension LocalModel {
 }
 
 extension Arguments {
-    /// The value of `Option.model`, or else of LOCALLLM_MODEL.
+    /// The file that `Option.model` names, or LOCALLLM_MODEL, or the only downloaded model.
     var model: String {
         get throws(UsageError) {
-            if let file = string("--model") { return file }
-            guard let file = ProcessInfo.processInfo.environment["LOCALLLM_MODEL"], !file.isEmpty else {
-                throw UsageError("--model is missing, and LOCALLLM_MODEL is not set")
-            }
-            return file
+            let environment = ProcessInfo.processInfo.environment
+            let downloaded = DownloadedModels(environment)
+            let variable = environment["LOCALLLM_MODEL"].flatMap { $0.isEmpty ? nil : $0 }
+            if let name = string("--model") ?? variable { return try downloaded.url(of: name).path }
+            return try downloaded.only().path
         }
     }
 }

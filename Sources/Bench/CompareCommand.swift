@@ -5,38 +5,50 @@ import Foundation
 struct CompareCommand: Command {
     static let name = "compare"
     static let summary = "compare two results of bench speed, with a significance test"
-    static let synopsis = "A.json B.json [-o md|json]"
+    static let synopsis = "[A.json [B.json]] [-o md|json] [--report FILE]"
     static let details = """
-        Reads json or jsonl output of "bench speed" or llama-bench. Tests are paired by prompt, generation, depth, sequences
-        and threads; and by the model's file name, if a file has results of several models. Prints the ratio of B's speed
-        to A's, of medians and of means. A difference is significant if Welch's t-test of the samples says so at 95 %.
+        Reads json or jsonl output of "bench speed" or llama-bench. Without B.json, B is the last run of "bench speed" at a
+        terminal; without A.json, A is the run before it with tests of the same models. Tests are paired by prompt,
+        generation, depth, sequences and threads; and by the model's file name, if a file has results of several models.
+        Prints the ratio of B's speed to A's, of medians and of means. A difference is significant if Welch's t-test of the
+        samples says so at 95 %.
         """
     static let options: [Option] = [
-        Option("-o", "--output", value: "md|json", help: "a table or JSON (default: md)")
+        Option("-o", "--output", value: "md|json", help: "a table or JSON (default: md)"),
+        Report.option,
     ]
     static let takesOperands = true
 
-    let files: (String, String)
+    let files: [String]
     let format: MachineCommand.Format
+    let reportFile: String?
 
     init(_ arguments: Arguments) throws(UsageError) {
-        let operands = arguments.operands
-        guard operands.count == 2 else { throw UsageError("expected two files of results, found \(operands.count)") }
-        files = (operands[0], operands[1])
+        files = arguments.operands
+        guard files.count <= 2 else { throw UsageError("expected at most two files of results, found \(files.count)") }
         format = try arguments.choice("--output") ?? .md
+        reportFile = arguments.string("--report")
     }
 
     func run() async throws -> Bool {
-        let (first, second) = (try Self.read(files.0), try Self.read(files.1))
+        let history = SpeedHistory()
+        let (first, second) =
+            switch files.count {
+            case 0: try history.lastTwo()
+            case 1: try history.lastTwo(comparing: Self.read(files[0]))
+            default: (try Self.read(files[0]), try Self.read(files[1]))
+            }
+        let names = ["an earlier run", "the last run"]
+        let (a, b) = (files.first ?? names[0], files.count > 1 ? files[1] : names[1])
         let pairs = Self.pair(first, second)
-        guard !pairs.isEmpty else { throw BenchError("\(files.0) and \(files.1) have no test in common") }
+        guard !pairs.isEmpty else { throw BenchError("\(a) and \(b) have no test in common") }
+        let origins = [Self.origin("A", a, first), Self.origin("B", b, second)]
         switch format {
         case .json: try printJSON(pairs, pretty: true)
         case .md:
-            print(Self.render(pairs) + "\n")
-            print(Self.origin("A", files.0, first))
-            print(Self.origin("B", files.1, second))
+            print([Self.render(pairs), Self.words(pairs), origins.joined(separator: "\n")].joined(separator: "\n\n"))
         }
+        if let reportFile { try CompareReport.report(pairs, origins).write(to: reportFile) }
         return true
     }
 
@@ -52,10 +64,12 @@ struct CompareCommand: Command {
         let samples: [Double]?
         let cpu: String?
         let commit: String?
+        let time: String?
 
         enum CodingKeys: String, CodingKey {
             case cpu = "cpu_info"
             case commit = "build_commit"
+            case time = "test_time"
             case model = "model_filename"
             case prompt = "n_prompt"
             case generated = "n_gen"
@@ -169,9 +183,19 @@ struct CompareCommand: Command {
     /// `A: old.json (AMD EPYC, build 1a2b3c4)`
     static func origin(_ name: String, _ path: String, _ results: [Result]) -> String {
         let parts = [results.compactMap(\.cpu), results.compactMap(\.commit).map { "build \($0)" }]
-        let texts = parts.flatMap { values in Set(values).sorted() }
+        let texts =
+            parts.flatMap { values in Set(values).sorted() } + [results.compactMap(\.time).max()].compactMap(\.self)
         return "\(name): \(path)" + (texts.isEmpty ? "" : " (\(texts.joined(separator: ", ")))")
     }
+
+    /// What the table says, in sentences.
+    static func words(_ pairs: [Pair]) -> String {
+        (pairs.map(\.words) + [noiseMeans].compactMap { pairs.contains { $0.noise != nil } ? $0 : nil })
+            .map { $0.wrapped(to: 120) }.joined(separator: "\n")
+    }
+
+    private static let noiseMeans =
+        "Noise is how far the means of two runs of the same program may be apart in 19 of 20 comparisons, as the samples vary."
 
     static func render(_ pairs: [Pair]) -> String {
         let withModels = pairs.contains { !$0.model.isEmpty }
@@ -186,5 +210,22 @@ struct CompareCommand: Command {
         let header = ["test", "threads", "A t/s", "B t/s", "B/A medians", "B/A means", "noise", "B is"]
         return markdownTable(
             (withModels ? ["model"] : []) + header, rows, leftAligned: withModels ? [0, 1, 8] : [0, 7])
+    }
+}
+
+extension CompareCommand.Pair {
+    /// `pp512: B is 3.1 % faster than A; up to 1.2 % would be noise.`
+    var words: String {
+        let name = (model.isEmpty ? "" : "\(model), ") + test
+        let percent = 100 * (ratioOfMeans - 1)
+        func text(_ percent: Double) -> String { String(format: "%.1f %%", abs(percent)) }
+        let difference = "\(text(percent)) \(percent < 0 ? "slower" : "faster") than A"
+        guard let noise else {
+            return
+                "\(name): B is \(difference); with a single sample nobody can tell whether that is noise (-r 5 takes five)."
+        }
+        return abs(percent) > 100 * noise
+            ? "\(name): B is \(difference); up to \(text(100 * noise)) would be noise."
+            : "\(name): no difference beyond noise; B is \(difference), and up to \(text(100 * noise)) is noise."
     }
 }

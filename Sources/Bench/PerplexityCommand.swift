@@ -84,17 +84,18 @@ struct PerplexityCommand: Command {
         var configuration = configuration
         configuration.contextSize = size
         let model = try await LocalModel.load(model, configuration)
+        showProgress("reading the text")
         let chunks = try chunks(for: model, size: size)
         let logitBytes = 4 * model.info.vocabularySize
         let reference = try reference.map {
             try LogitsFile($0, bytes: chunks.count * chunks[0].tokens.count * logitBytes)
         }
         let writer = try output.map { try LogitsWriter($0) }
+        let started = ContinuousClock.now
         var losses: [Double] = []
         var distances: [LogitsDistance] = []
         for (index, chunk) in chunks.enumerated() {
-            let so = losses.isEmpty ? "" : String(format: ", perplexity %.4f", exp(losses.mean))
-            showProgress("chunk \(index + 1) of \(chunks.count)\(so)")
+            showProgress(progress(index, of: chunks.count, losses, since: started))
             let first = reference == nil && writer == nil ? chunk.scored.lowerBound : 0
             let results = try await model.mapLogits(of: chunk.tokens, from: first, asAnswer: decodes) {
                 position, logits in
@@ -117,6 +118,19 @@ struct PerplexityCommand: Command {
         if reference != nil { result.reference = .init(distances) }
         try printJSON(result)
         return true
+    }
+
+    /// `chunk 3 of 560, perplexity 12.3456, 4 min left`
+    private func progress(
+        _ index: Int, of count: Int, _ losses: [Double], since started: ContinuousClock.Instant
+    ) -> String {
+        var parts = ["chunk \(index + 1) of \(count)"]
+        if !losses.isEmpty { parts.append(String(format: "perplexity %.4f", exp(losses.mean))) }
+        if index > 0 {
+            let left = (ContinuousClock.now - started) / .seconds(1) / Double(index) * Double(count - index)
+            parts.append(left < 90 ? "\(Int(left.rounded(.up))) s left" : "\(Int((left / 60).rounded())) min left")
+        }
+        return parts.joined(separator: ", ")
     }
 
     private struct PositionResult: Sendable {

@@ -18,18 +18,21 @@ struct PrefixCommand: Command {
         .model,
         Option("-p", "--n-prompt", value: "N,…", help: "tokens of the prompt (default: 1000,4000,12000)"),
         Option("--warm", help: "leave the files in the system's file cache"),
+        Report.option,
     ]
     static let modelOptions: [ModelOption] = [.context, .cacheType] + ModelOption.loading
 
     let model: String
     let prompts: [Int]
     let isWarm: Bool
+    let reportFile: String?
     let configuration: LocalModel.Configuration
 
     init(_ arguments: Arguments) throws(UsageError) {
         model = try arguments.model
         prompts = try arguments.ints("--n-prompt", in: 256...1_000_000) ?? [1000, 4000, 12_000]
         isWarm = arguments.has("--warm")
+        reportFile = arguments.string("--report")
         configuration = try arguments.configuration(Self.modelOptions)
     }
 
@@ -44,6 +47,7 @@ struct PrefixCommand: Command {
     }
 
     func run() async throws -> Bool {
+        var outputs: [Output] = []
         for count in prompts {
             let folder = FileManager.default.temporaryDirectory.appendingPathComponent("prefix-\(UUID().uuidString)")
             defer { try? FileManager.default.removeItem(at: folder) }
@@ -55,12 +59,14 @@ struct PrefixCommand: Command {
             let bytes = try await settle(folder)
             let restarted = try await LocalModel.load(self.model, configuration)
             let restart = try await firstToken(count, restarted)
-            try printJSON(
-                Output(
-                    prompt: count, cold: cold.secondsToFirstToken, memory: memory.secondsToFirstToken,
-                    restart: restart.secondsToFirstToken, share: restart.secondsToFirstToken / cold.secondsToFirstToken,
-                    read: restart.cachedTokens, bytes: bytes))
+            let output = Output(
+                prompt: count, cold: cold.secondsToFirstToken, memory: memory.secondsToFirstToken,
+                restart: restart.secondsToFirstToken, share: restart.secondsToFirstToken / cold.secondsToFirstToken,
+                read: restart.cachedTokens, bytes: bytes)
+            try printJSON(output)
+            outputs.append(output)
         }
+        if let reportFile { try PrefixReport.report(outputs, model: model).write(to: reportFile) }
         return true
     }
 

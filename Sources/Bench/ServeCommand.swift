@@ -6,12 +6,18 @@ struct ServeCommand: Command {
     static let name = "serve"
     static let summary = "measure throughput and latency of an OpenAI-compatible server under load"
     static let synopsis =
-        "--url URL [--clients N,…] [--prompt N] [--generate N] [--requests N] [--turns N] [-o md|json]"
+        "--url URL [--clients N,… | --rate R,…] [--prompt N] [--generate N] [--requests N] [--turns N] [-o md|json]"
     static let details = """
         For each number of --clients, that many concurrent clients each hold --requests conversations in sequence. A
         conversation starts with a unique prompt of random words; answers are streamed. --turns adds short follow-up
         messages; their time to first token shows whether the server caches prefixes. A calibration request, not part of
         the result, finds the number of words for --prompt tokens.
+
+        With --rate, --requests conversations begin at random times, on average R per second, however many are running: the
+        load that a server has from many people. Where it cannot keep up, times grow with the number of conversations.
+
+        Goodput is the number of requests per second that met the objective: the first token within --first-token
+        milliseconds, and further ones within --per-token milliseconds on average.
 
         Tokens are counted from the server's usage, or from text chunks if it sends none. Times are measured when bytes
         arrive. Failed requests are counted per error and excluded from the times; exits with 1 if any failed. The API
@@ -22,16 +28,25 @@ struct ServeCommand: Command {
         Option("--clients", value: "N,…", help: "concurrent clients (default: 1,4,16)"),
         Option("--prompt", value: "N", help: "approximate tokens of the first message (default: 256)"),
         Option("--generate", value: "N", help: "maximum tokens per answer (default: 64)"),
-        Option("--requests", value: "N", help: "conversations per client (default: 4)"),
+        Option("--rate", value: "R,…", help: "conversations that begin per second, instead of --clients"),
+        Option(
+            "--requests", value: "N", help: "conversations per client; with --rate, all conversations (default: 4, 32)"),
         Option("--turns", value: "N", help: "answers per conversation (default: 1)"),
+        Option("--first-token", value: "MS", help: "objective: time to the first token (default: 1000)"),
+        Option("--per-token", value: "MS", help: "objective: mean time of further tokens (default: 100)"),
         Option("--model", value: "NAME", help: "model (default: the first that the server lists)"),
         Option("--api-key-file", value: "FILE", help: "file that contains only the API key"),
         Option("--timeout", value: "SECONDS", help: "maximum duration of an answer (default: 300)"),
         Option("-o", "--output", value: "md|json", help: "a table or JSON (default: md)"),
+        Report.option,
     ]
 
     let url: URL
     let clients: [Int]
+    /// Conversations that begin per second; empty: those of `clients`.
+    let rates: [Double]
+    let objective: ServeResult.Objective
+    let reportFile: String?
     let prompt: Int
     let generate: Int
     let requests: Int
@@ -47,10 +62,18 @@ struct ServeCommand: Command {
             throw UsageError("--url: expected an address such as http://127.0.0.1:8080, found '\(text)'")
         }
         self.url = url
+        rates = try arguments.doubles("--rate", in: 0.001...1000) ?? []
+        guard rates.isEmpty || !arguments.has("--clients") else {
+            throw UsageError("--clients and --rate: give only one")
+        }
         clients = try arguments.ints("--clients", in: 1...1024) ?? [1, 4, 16]
+        objective = ServeResult.Objective(
+            firstToken: try (arguments.double("--first-token", in: 0...1e9) ?? 1000) / 1000,
+            perToken: try (arguments.double("--per-token", in: 0...1e9) ?? 100) / 1000)
+        reportFile = arguments.string("--report")
         prompt = try arguments.int("--prompt", in: 1...1_000_000) ?? 256
         generate = try arguments.int("--generate", in: 1...1_000_000) ?? 64
-        requests = try arguments.int("--requests", in: 1...1_000_000) ?? 4
+        requests = try arguments.int("--requests", in: 1...1_000_000) ?? (rates.isEmpty ? 4 : 32)
         turns = try arguments.int("--turns", in: 1...1000) ?? 1
         model = arguments.string("--model")
         key = try Self.key(file: arguments.string("--api-key-file"))
@@ -79,10 +102,11 @@ struct ServeCommand: Command {
         let url, model: String
         let prompt, generate, requests, turns: Int
         let testTime: Date
+        let objective: ServeResult.Objective
         let results: [ServeResult]
 
         enum CodingKeys: String, CodingKey {
-            case url, model, results
+            case url, model, objective, results
             case prompt = "n_prompt"
             case generate = "n_gen"
             case requests = "n_requests_per_client"
@@ -99,17 +123,21 @@ struct ServeCommand: Command {
         showProgress("one request to see that it works")
         let load = try await ServeLoad(client, model: name, promptTokens: prompt, tokens: generate, turns: turns)
         var results: [ServeResult] = []
-        for count in clients { results.append(await load.run(clients: count, requests: requests)) }
+        if rates.isEmpty {
+            for count in clients { results.append(await load.run(clients: count, requests: requests, objective)) }
+        }
+        for rate in rates { results.append(await load.run(rate: rate, conversations: requests, objective)) }
         showProgress("")
         switch format {
-        case .md: print(ServeTable.render(results))
+        case .md: print(ServeTable.render(results, objective))
         case .json:
             try printJSON(
                 Output(
                     url: url.absoluteString, model: name, prompt: prompt, generate: generate, requests: requests,
-                    turns: turns, testTime: begun, results: results),
+                    turns: turns, testTime: begun, objective: objective, results: results),
                 pretty: true)
         }
+        if let reportFile { try ServeReport.report(results, of: self, model: name).write(to: reportFile) }
         return results.allSatisfy(\.errors.isEmpty)
     }
 }

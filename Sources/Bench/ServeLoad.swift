@@ -1,3 +1,5 @@
+import Foundation
+import Synchronization
 import Wire
 
 /// Generates the load: concurrent conversations with a server.
@@ -22,8 +24,49 @@ struct ServeLoad: Sendable {
         words = max(1, promptTokens * sample / max(usage?.promptTokens ?? sample, 1))
     }
 
+    /// Begins conversations at random times, on average `rate` per second, whether or not earlier ones have ended: as from
+    /// many people who do not know of one another (a Poisson process).
+    func run(rate: Double, conversations: Int, _ objective: ServeResult.Objective) async -> ServeResult {
+        let clock = ContinuousClock()
+        let started = clock.now
+        let running = Running()
+        let samples = await withTaskGroup(of: [ServeResult.Sample].self) { group in
+            var begin = started
+            for number in 0..<conversations {
+                showProgress("\(number) of \(conversations) conversations, \(running.count) running")
+                try? await clock.sleep(until: begin)
+                group.addTask {
+                    running.begin()
+                    defer { running.end() }
+                    return await conversation()
+                }
+                begin += .seconds(-log(1 - Double.random(in: 0..<1)) / rate)
+            }
+            var samples: [ServeResult.Sample] = []
+            for await conversation in group {
+                samples += conversation
+                showProgress("\(conversations) conversations, \(running.count) running")
+            }
+            return samples
+        }
+        return ServeResult(
+            clients: max(1, running.most), rate: rate, samples, seconds: (clock.now - started) / .seconds(1),
+            objective: objective)
+    }
+
+    /// Conversations that are running, and the most that were.
+    private final class Running: Sendable {
+        private let counts = Mutex((now: 0, most: 0))
+
+        var count: Int { counts.withLock { $0.now } }
+        var most: Int { counts.withLock { $0.most } }
+
+        func begin() { counts.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) } }
+        func end() { counts.withLock { $0.now -= 1 } }
+    }
+
     /// Runs `clients` concurrent conversations, and `requests` per client in total.
-    func run(clients: Int, requests: Int) async -> ServeResult {
+    func run(clients: Int, requests: Int, _ objective: ServeResult.Objective) async -> ServeResult {
         let clock = ContinuousClock()
         let started = clock.now
         let samples = await withTaskGroup(of: [ServeResult.Sample].self) { group in
@@ -38,7 +81,8 @@ struct ServeLoad: Sendable {
             }
             return samples
         }
-        return ServeResult(clients: clients, samples, seconds: (clock.now - started) / .seconds(1))
+        return ServeResult(
+            clients: clients, samples, seconds: (clock.now - started) / .seconds(1), objective: objective)
     }
 
     /// Runs the turns of a conversation, up to the first failure.

@@ -1,3 +1,4 @@
+import CommandLineParsing
 import Foundation
 import Wire
 
@@ -17,7 +18,41 @@ struct ServeResult: Encodable, Sendable {
         }
     }
 
+    /// What a request has to keep to count as goodput.
+    struct Objective: Encodable, Sendable, CustomStringConvertible {
+        /// Seconds to the first token, and for each further one on average.
+        var firstToken = 1.0
+        var perToken = 0.1
+
+        enum CodingKeys: String, CodingKey {
+            case firstToken = "first_token_s"
+            case perToken = "per_token_s"
+        }
+
+        func isMet(by answer: ServeClient.Answer) -> Bool {
+            guard let first = answer.arrivals.first, let last = answer.arrivals.last else { return false }
+            let further = max(1, (answer.usage?.completionTokens ?? answer.arrivals.count) - 1)
+            return first <= firstToken && (last - first) / Double(further) <= perToken
+        }
+
+        var description: String {
+            "Goodput: requests whose first token came within \(number(1000 * firstToken)) ms, and further ones within "
+                + "\(number(1000 * perToken)) ms on average"
+        }
+    }
+
+    /// Every time, in seconds, for histograms. Not in the output.
+    struct Times: Sendable {
+        var firstToken: [Double] = []
+        var firstTokenOfLaterTurns: [Double] = []
+        var betweenTokens: [Double] = []
+        var wholeAnswer: [Double] = []
+    }
+
+    /// Clients at once; with a rate, the most that were.
     let clients: Int
+    /// Conversations that began per second, however many were running; `nil`: each client began one after another.
+    let rate: Double?
     let requests: Int
     /// Number of failed requests by error.
     let errors: [String: Int]
@@ -37,9 +72,19 @@ struct ServeResult: Encodable, Sendable {
     let firstTokenOfLaterTurns: Distribution?
     let betweenTokens: Distribution?
     let wholeAnswer: Distribution?
+    /// Complete answers per second, and those that met the objective.
+    let requestsPerSecond: Double
+    let goodput: Double
+    let times: Times
+
+    /// The number of clients, or the rate.
+    var label: String { rate.map { number($0) } ?? "\(clients)" }
 
     enum CodingKeys: String, CodingKey {
         case requests, errors, seconds
+        case rate = "rate_per_s"
+        case requestsPerSecond = "requests_per_s"
+        case goodput = "goodput_per_s"
         case clients = "n_clients"
         case promptTokens = "prompt_tokens_mean"
         case completionTokens = "completion_tokens"
@@ -59,8 +104,10 @@ struct ServeResult: Encodable, Sendable {
         let outcome: Result<ServeClient.Answer, ServeClient.Failure>
     }
 
-    init(clients: Int, _ samples: [Sample], seconds: Double) {
-        self.clients = clients
+    init(
+        clients: Int, rate: Double? = nil, _ samples: [Sample], seconds: Double, objective: Objective = .init()
+    ) {
+        (self.clients, self.rate) = (clients, rate)
         self.seconds = seconds
         requests = samples.count
         var answers: [(turn: Int, answer: ServeClient.Answer)] = []
@@ -83,31 +130,49 @@ struct ServeResult: Encodable, Sendable {
         func firstTokens(_ isWanted: (Int) -> Bool) -> [Double] {
             answers.filter { isWanted($0.turn) }.compactMap(\.answer.arrivals.first)
         }
-        firstToken = Distribution(firstTokens { $0 == 0 })
-        firstTokenOfLaterTurns = Distribution(firstTokens { $0 > 0 })
-        betweenTokens = Distribution(
-            answers.flatMap { zip($0.answer.arrivals.dropFirst(), $0.answer.arrivals).map { $0 - $1 } })
-        wholeAnswer = Distribution(answers.map(\.answer.seconds))
+        times = Times(
+            firstToken: firstTokens { $0 == 0 }, firstTokenOfLaterTurns: firstTokens { $0 > 0 },
+            betweenTokens: answers.flatMap { zip($0.answer.arrivals.dropFirst(), $0.answer.arrivals).map { $0 - $1 } },
+            wholeAnswer: answers.map(\.answer.seconds))
+        firstToken = Distribution(times.firstToken)
+        firstTokenOfLaterTurns = Distribution(times.firstTokenOfLaterTurns)
+        betweenTokens = Distribution(times.betweenTokens)
+        wholeAnswer = Distribution(times.wholeAnswer)
+        requestsPerSecond = Double(answers.count) / max(seconds, 1e-9)
+        goodput = Double(answers.count { objective.isMet(by: $0.answer) }) / max(seconds, 1e-9)
     }
 }
 
 /// Results as Markdown: counts, times and errors.
 enum ServeTable {
-    static func render(_ results: [ServeResult]) -> String {
-        ([counts(results), times(results)] + [remarks(results)].filter { !$0.isEmpty }).joined(separator: "\n\n")
+    static func render(_ results: [ServeResult], _ objective: ServeResult.Objective = .init()) -> String {
+        let counts = counts(results)
+        let parts = [
+            markdownTable(counts[0], Array(counts.dropFirst()), leftAligned: []), times(results),
+            "\(objective)".wrapped(to: 120), remarks(results),
+        ]
+        return parts.filter { !$0.isEmpty }.joined(separator: "\n\n")
     }
 
-    private static func counts(_ results: [ServeResult]) -> String {
+    private static func load(_ results: [ServeResult]) -> String {
+        results.contains { $0.rate != nil } ? "per second" : "clients"
+    }
+
+    /// A header and a row per result.
+    static func counts(_ results: [ServeResult]) -> [[String]] {
         let rows = results.map { result in
             [
-                "\(result.clients)", "\(result.requests)", "\(result.errors.values.reduce(0, +))",
+                result.label, "\(result.requests)", "\(result.errors.values.reduce(0, +))",
                 result.promptTokens.map { String(format: "%.0f", $0) } ?? "?", "\(result.completionTokens)",
                 String(format: "%.2f", result.seconds), String(format: "%.2f", result.tokensPerSecond),
                 String(format: "%.2f", result.tokensPerSecondOfClient),
+                String(format: "%.2f", result.requestsPerSecond), String(format: "%.2f", result.goodput),
             ]
         }
-        let header = ["clients", "requests", "errors", "prompt", "tokens", "seconds", "t/s", "t/s per client"]
-        return markdownTable(header, rows, leftAligned: [])
+        let header = [
+            "requests", "errors", "prompt", "tokens", "seconds", "t/s", "t/s per client", "requests/s", "goodput/s",
+        ]
+        return [[load(results)] + header] + rows
     }
 
     private static func times(_ results: [ServeResult]) -> String {
@@ -117,19 +182,23 @@ enum ServeTable {
                 ("between tokens", result.betweenTokens), ("whole answer", result.wholeAnswer),
             ].compactMap { name, times in
                 times.map { times in
-                    ["\(result.clients)", name]
+                    [result.label, name]
                         + [times.mean, times.p50, times.p95, times.p99].map { String(format: "%.2f", 1000 * $0) }
                 }
             }
         }
-        return markdownTable(["clients", "milliseconds to", "mean", "p50", "p95", "p99"], rows, leftAligned: [1])
+        return markdownTable([load(results), "milliseconds to", "mean", "p50", "p95", "p99"], rows, leftAligned: [1])
     }
 
     private static func remarks(_ results: [ServeResult]) -> String {
         results.flatMap { result in
-            result.errors.sorted { $0.key < $1.key }.map { "\(result.clients) clients: \($1) × \($0)" }
+            result.errors.sorted { $0.key < $1.key }.map { "\(name(result)): \($1) × \($0)" }
                 + (result.tokensCountedBy == "usage"
-                    ? [] : ["\(result.clients) clients: the server sends no usage; tokens are pieces of text"])
+                    ? [] : ["\(name(result)): the server sends no usage; tokens are pieces of text"])
         }.joined(separator: "\n")
+    }
+
+    private static func name(_ result: ServeResult) -> String {
+        result.rate == nil ? "\(result.label) clients" : "\(result.label) per second"
     }
 }

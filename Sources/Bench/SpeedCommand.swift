@@ -20,6 +20,8 @@ struct SpeedCommand: Command {
         float_fraction and int8_fraction are the shares of the peaks used for matrix products in prefill, without
         attention, as if all layers computed all tokens (most of the last layer is computed for the last token only).
         The table's column "of machine" has them in percent.
+
+        Runs at a terminal are kept for "bench compare". --report draws curves by prompt, depth and sequences.
         """
     static let options: [Option] = [
         .model,
@@ -31,6 +33,7 @@ struct SpeedCommand: Command {
         Option("-r", "--repetitions", value: "N", help: "timed runs of each test (default: 5)"),
         Option("--matmul", value: "blas|native", help: "blas: --tier portable; native: the fastest tier"),
         Option("-o", "--output", value: "FORMAT", help: "md, json, jsonl, csv or sql (default: md)"),
+        Report.option,
     ]
     static let modelOptions: [ModelOption] =
         [.draft, .adapters, .cacheType] + ModelOption.loading.filter { $0.key != ModelOption.threads.key }
@@ -62,6 +65,7 @@ struct SpeedCommand: Command {
     let configuration: LocalModel.Configuration
     let repetitions: Int
     let format: Format
+    let reportFile: String?
 
     init(_ arguments: Arguments) throws(UsageError) {
         // Larger values exceed any memory and are likely typing errors.
@@ -83,6 +87,7 @@ struct SpeedCommand: Command {
         threads = try arguments.ints("--threads", in: 1...1024) ?? [nil]
         repetitions = try arguments.int("--repetitions", in: 1...1_000_000) ?? 5
         format = try arguments.choice("--output") ?? .md
+        reportFile = arguments.string("--report")
         let product = try arguments.choice("--matmul", of: Product.self)
         guard product == nil || !arguments.has("--tier") else { throw UsageError("--matmul and --tier: give only one") }
         var configuration = try arguments.configuration(Self.modelOptions)
@@ -102,7 +107,23 @@ struct SpeedCommand: Command {
         }
         showProgress("")
         try printResults(results)
+        if let reportFile { try SpeedReport.report(results).write(to: reportFile) }
+        if isatty(STDERR_FILENO) == 1 { remember(results) }
         return true
+    }
+
+    /// Scripts keep their own results.
+    private func remember(_ results: [SpeedResult]) {
+        let history = SpeedHistory()
+        do {
+            try history.add(results)
+            if (try? history.lastTwo()) != nil {
+                printToStandardError("`bench compare` compares this run with the last one of this model.")
+            }
+        } catch {
+            printToStandardError(
+                "bench: speed: this run was not kept for `bench compare`: \(error.localizedDescription)")
+        }
     }
 
     private func printResults(_ results: [SpeedResult]) throws {

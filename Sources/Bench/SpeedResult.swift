@@ -45,6 +45,10 @@ struct SpeedResult: Encodable, Sendable {
     var readFraction: Double?
     var floatFraction: Double?
     var byteFraction: Double?
+    /// Whether prefill multiplies 8-bit integers, and not floats; `nil`: unknown. Not in the output.
+    var multipliesBytes: Bool?
+    /// The share of what limits the test: of the bandwidth, or of the peak of the products that it computes.
+    var limitingFraction: Double? { readFraction ?? (multipliesBytes == true ? byteFraction : floatFraction) }
 
     /// Columns in llama-bench's order, our own last.
     enum CodingKeys: String, CodingKey, CaseIterable {
@@ -105,7 +109,8 @@ extension SpeedResult {
             deviationNanoseconds: Int(seconds.sampleDeviation * 1e9), samplesTokensPerSecond: speeds,
             meanTokensPerSecond: speeds.mean, deviationTokensPerSecond: speeds.sampleDeviation,
             loadSeconds: loadSeconds, firstTokenSeconds: samples.map(\.secondsToFirstToken).mean,
-            peakResidentBytes: ThisProcess.peakResidentBytes)
+            peakResidentBytes: ThisProcess.peakResidentBytes,
+            multipliesBytes: !["F32", "F16", "BF16"].contains(info.quantization) && model.tier != .portable)
         if test.generate > 0 {
             readBytesPerSecond = model.info.costs.bytesOfStep(of: test) * meanTokensPerSecond / Double(test.batch)
         } else {

@@ -1,6 +1,8 @@
+import CommandLineParsing
 import Foundation
 import JSON
 import LocalLLM
+import Platform
 
 /// Results as a Markdown table with llama-bench's columns, and ours before its last two. As in llama-bench, the KV
 /// cache's types have columns only if they are not the default.
@@ -25,19 +27,40 @@ enum SpeedTable {
             ]
         }
         let build = results.first.map { "\n\nbuild: \($0.buildCommit), kernels: \($0.kernels), \($0.cpu)" } ?? ""
-        return markdownTable(header(withTypes: withTypes), rows, leftAligned: leftAligned) + legend + build
+        return markdownTable(header(withTypes: withTypes), rows, leftAligned: leftAligned) + legend
+            + remarks(results).map { "\n" + $0.wrapped(to: 120) }.joined() + build
     }
 
     private static let legend = """
 
 
-        of machine: share of the measured memory read bandwidth (read) and of the measured peak rates for float (f32) and 8-bit
-        (i8) products, with the same threads and kernels
+        of machine: share of the measured memory read bandwidth (read), or of the measured peak rate of the products that the test
+        computes, of floats (f32) or of 8-bit integers (i8), with the same threads and kernels
         """
 
+    /// Why shares are above 100 %, or not there.
+    static func remarks(_ results: [SpeedResult]) -> [String] {
+        var remarks: [String] = []
+        if results.contains(where: { ($0.readFraction ?? 0) > 1 }) {
+            remarks.append(
+                "over 100 % read: a part of what a step reads stays in the processor's caches "
+                    + "(the largest has \(binary(ProcessorInfo.largestCache()))), which are faster than the memory")
+        }
+        if results.contains(where: { $0.readFraction == nil && ($0.limitingFraction ?? 0) > 1 }) {
+            remarks.append("over 100 % of a peak rate: something else used the processor while the peak was measured")
+        }
+        return remarks
+    }
+
     /// `72 % read`, `77 % f32, 39 % i8`
-    private static func share(_ result: SpeedResult) -> String {
-        [(result.readFraction, "read"), (result.floatFraction, "f32"), (result.byteFraction, "i8")]
+    static func share(_ result: SpeedResult) -> String {
+        let (float, byte) = (result.floatFraction, result.byteFraction)
+        let shares = [
+            (result.readFraction, "read"), (result.multipliesBytes == true ? nil : float, "f32"),
+            (result.multipliesBytes == false ? nil : byte, "i8"),
+        ]
+        return
+            shares
             .compactMap { share, name in share.map { String(format: "%.0f %% \(name)", 100 * $0) } }
             .joined(separator: ", ")
     }

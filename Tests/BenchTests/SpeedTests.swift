@@ -113,8 +113,8 @@ import Testing
                 | ---------------- | ---------: | -----: | ------- | ------: | -----: | ------------: | ----------: | ----------------: | ----------: | --------------------: |
                 | llama 1.24B Q4_K | 770.28 MiB | 1.24 B | CPU     |       2 |  0.250 |         0.002 |    1.00 GiB | 75 % f32, 25 % i8 | pp512 @ d64 | 341333.25 ± 241359.50 |
 
-                of machine: share of the measured memory read bandwidth (read) and of the measured peak rates for float (f32) and 8-bit
-                (i8) products, with the same threads and kernels
+                of machine: share of the measured memory read bandwidth (read), or of the measured peak rate of the products that the test
+                computes, of floats (f32) or of 8-bit integers (i8), with the same threads and kernels
 
                 build: abc1234, kernels: portable, A "Processor"
                 """)
