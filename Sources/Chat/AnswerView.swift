@@ -5,14 +5,12 @@ import Foundation
 /// the answer begins; the reasoning is then folded into one line.
 @MainActor
 final class AnswerView {
-    private static let frames = Array("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
-
     private let terminal: Terminal
     private let hidesThoughts: Bool
     private let isConversation: Bool
     private let status: @MainActor () -> String
     private var wrap: WordWrap?
-    private var waiting: Task<Void, Never>?
+    private var waiting: Spinner?
     /// All reasoning so far, and the start of the part that is not folded yet.
     private var thoughts = ""
     private var thinkingSince: ContinuousClock.Instant?
@@ -66,21 +64,12 @@ final class AnswerView {
 
     private func wait() {
         guard terminal.isOutput, waiting == nil else { return }
-        waiting = Task { [weak self, terminal] in
-            guard terminal.hasEscapes else { return }
-            var count = 0
-            while (try? await Task.sleep(for: .milliseconds(120))) != nil, let text = self?.waitingText {
-                let frame = Self.frames[count % Self.frames.count]
-                terminal.writeAsIs("\r\u{1B}[K" + terminal.dimmed("\(frame) \(text)"))
-                count += 1
-            }
-            if count > 0 { terminal.writeAsIs("\r\u{1B}[K") }
-        }
+        waiting = Spinner(terminal) { [weak self] in self?.waitingText }
     }
 
     /// The status, or the end of the reasoning that fits on one line.
     private var waitingText: String {
-        guard thinkingSince != nil else { return status().withoutControlCharacters }
+        guard thinkingSince != nil else { return status() }
         var room = (terminal.width ?? 60) - 4
         let line = thoughts.suffix(500).split(whereSeparator: \.isWhitespace).joined(separator: " ")
         let end = line.withoutControlCharacters.reversed().prefix { character in
@@ -93,8 +82,7 @@ final class AnswerView {
     private func stopWaiting() async {
         guard let waiting else { return }
         self.waiting = nil
-        waiting.cancel()
-        await waiting.value
+        await waiting.stop()
         guard let since = thinkingSince else { return }
         thinkingSince = nil
         let seconds = String(format: "%.1f", since.duration(to: .now) / .seconds(1))

@@ -41,31 +41,39 @@ enum Chat {
     /// Larger than any context.
     private static let mostInputBytes = 16 << 20
 
-    static let options =
-        Engines.options + [
-            Option(
-                "--image", value: "FILE", repeats: true,
-                help: "an image (PNG, JPEG, WebP, GIF) for the first message"
-            ),
-            Option("--hide-thinking", help: "hides the model's reasoning"),
-            Option(
-                "--policy", value: "NAME", help: "which engine is asked: localFirst, cloudFirst, localOnly or cloudOnly"
-            ),
-            Option("--history", value: "FILE", help: "where conversations are stored (default: see docs/chat.md)"),
-            Option("--no-history", help: "stores nothing; the default without a terminal"),
-            Option("-h", "--help", help: "print this"),
+    static let groups =
+        Engines.groups + [
+            OptionGroup(
+                "Conversation",
+                [
+                    Option("--system", value: "TEXT", help: "the system prompt"),
+                    Option(
+                        "--image", value: "FILE", repeats: true,
+                        help: "an image (PNG, JPEG, WebP, GIF) for the first message"
+                    ),
+                    Option("--hide-thinking", help: "hides the model's reasoning"),
+                    .blockedWords,
+                    Option(
+                        "--history", value: "FILE", help: "where conversations are stored (default: see docs/chat.md)"),
+                    Option("--no-history", help: "stores nothing; the default without a terminal"),
+                    Option("-h", "--help", help: "print this"),
+                ])
         ]
+
+    static let options = groups.options
 
     static var help: String {
         """
-        usage: chat --model FILE [--cloud URL] [--system TEXT] …    a conversation
-               chat --model FILE … "summarize" [< FILE]            one answer, with the input as context
+        usage: chat [--model NAME] [OPTION…]        a conversation
+               chat … "summarize" [< FILE]          one answer about the input
 
-        Chats with a local model, with a model in the cloud, or with one as the fallback of the other. Type a message;
-        /help lists the commands. For a message of several lines, paste it or put it between two \"\"\". Ctrl-R searches
-        earlier input, Ctrl-C interrupts an answer, Ctrl-D ends. Without a terminal, each line of the input is a message.
+        Chats with a local model, with a model in the cloud, or with one as the
+        fallback of the other. Type a message; /help lists the commands. For a message
+        of several lines, paste it or put it between two \"\"\". Ctrl-R searches earlier
+        input, Ctrl-C interrupts an answer, Ctrl-D ends. Without a terminal, each line
+        of the input is a message.
 
-        \(options.help)
+        \(groups.help)
         """
     }
 }

@@ -25,7 +25,8 @@ struct Command {
         let words = text.split(separator: " ", maxSplits: 1)
         let argument = words.count > 1 ? words[1].trimmingCharacters(in: .whitespaces) : ""
         guard let command = all.first(where: { $0.name == words[0] }) else {
-            return session.fail("unknown command \(words[0]); /help lists the commands")
+            let near = nearestWord(to: String(words[0]), in: all.map(\.name)).map { " (did you mean \($0)?)" } ?? ""
+            return session.fail("unknown command \(words[0])\(near); /help lists the commands")
         }
         let isOptional = command.argument?.hasPrefix("[") ?? false
         guard isOptional || argument.isEmpty == (command.argument == nil) else {
@@ -39,7 +40,9 @@ struct Command {
 extension Command {
     @MainActor private static let all =
         conversation + engines + [
-            Command("/help", nil, "shows this") { session, _ in session.terminal.note(summary) },
+            Command("/help", nil, "shows this") { session, _ in
+                session.terminal.note(summary(session.terminal.width ?? 80))
+            },
             Command("/quit", nil, "ends") { session, _ in session.isEnded = true },
         ]
 
@@ -57,15 +60,18 @@ extension Command {
             }
             await session.attempt("The policy is \(policy).") { await $0.setPolicy(policy) }
         },
-        Command("/model", "NAME", "switches to another local model: a file, or the name of a pulled one") {
+        Command("/model", "NAME", "switches to another local model: a file, or a part of a downloaded one's name") {
             session, name in
             var engines = session.engines
-            let status = engines.use(name)
+            let file = try DownloadedModels(ProcessInfo.processInfo.environment).find(name)
+            let status = engines.use(file)
             if case .unavailable = status.availability {
                 return session.fail("/model \(name): \(status.statusMessage)")
             }
             await session.change { $0 = engines }
-            session.terminal.note("The local model is now \(session.engines.file?.lastPathComponent ?? name).")
+            session.rememberModel()
+            session.terminal.note("The local model is now \(file.lastPathComponent).")
+            if let note = session.engines.completionNote { session.terminal.note(note) }
         },
         Command("/show", nil, "describes the local model") { session, _ in
             guard let file = session.engines.file else { return session.fail("/show: there is no local model") }
@@ -87,7 +93,7 @@ extension Command {
             session.terminal.note(settings.description)
         },
         Command("/status", nil, "shows the engine, its speed and how full the context is") { session, _ in
-            session.terminal.write(session.statusLine + "\n")
+            session.terminal.writeWrapped(session.status + "\n")
         },
     ]
 
@@ -116,7 +122,7 @@ extension Command {
         },
         Command("/list", nil, "shows the conversation") { session, _ in
             for (index, message) in session.chat.messages.enumerated() {
-                session.terminal.write("\(index + 1) \(message.speaker): \(message.shown)\n")
+                session.terminal.writeWrapped("\(index + 1) \(message.speaker): \(message.shown)\n")
             }
         },
         Command("/delete", "N", "deletes message N of /list") { session, text in
@@ -134,7 +140,7 @@ extension Command {
         },
         Command("/conversations", nil, "lists all conversations") { session, _ in
             for conversation in try await session.chat.history.conversations() {
-                session.terminal.write("\(conversation.id) \((conversation.beginning ?? "(empty)").excerpt())\n")
+                session.terminal.writeWrapped("\(conversation.id) \((conversation.beginning ?? "(empty)").excerpt())\n")
             }
         },
         Command("/open", "N", "resumes conversation N") { session, text in
@@ -146,7 +152,7 @@ extension Command {
         Command("/search", "TEXT", "finds messages of all conversations") { session, text in
             for result in try await session.chat.history.search(text) {
                 let excerpt = result.message.messageContent.excerpt(around: text)
-                session.terminal.write("\(result.conversation) \(result.message.speaker): \(excerpt)\n")
+                session.terminal.writeWrapped("\(result.conversation) \(result.message.speaker): \(excerpt)\n")
             }
         },
         Command("/save", "FILE", "writes the conversation: Markdown for .md, else JSON") { session, path in
@@ -162,11 +168,14 @@ extension Command {
         },
     ]
 
-    @MainActor private static var summary: String {
+    /// - Parameter width: Columns of a line.
+    @MainActor private static func summary(_ width: Int) -> String {
         let lines = all.map { (usage: "\($0.name) \($0.argument ?? "")", help: $0.help) }
-        let width = (lines.map(\.usage.count).max() ?? 0) + 2
-        return lines.map { $0.usage.padding(toLength: width, withPad: " ", startingAt: 0) + $0.help }
-            .joined(separator: "\n")
+        let indent = (lines.map(\.usage.count).max() ?? 0) + 2
+        return lines.map { line in
+            line.usage.padding(toLength: indent, withPad: " ", startingAt: 0)
+                + line.help.wrapped(to: width, indent: indent)
+        }.joined(separator: "\n")
     }
 }
 

@@ -28,6 +28,12 @@ struct Engines {
     private let configuration: LocalModel.Configuration
     private let cloud: (any ChatServiceProtocol)?
     private let hasBackend: Bool
+    /// The cloud, as it is called in the first line.
+    private let cloudName: String?
+    /// Whether texts are continued instead of answered, whatever the model.
+    private let completes: Bool
+    /// Whether the model's file has a chat template.
+    private var hasTemplate = true
     /// Tools that the local model may call.
     private let tools: [ToolFile.Definition]
     /// Reviews prompts and answers of all engines.
@@ -38,6 +44,7 @@ struct Engines {
     /// - Parameter supervisor: Runs its tool calls.
     func makeLocal(_ supervisor: CallSupervisor) -> any LocalLLMServiceProtocol {
         guard let model else { return FallbackLLMService(reason: "There is no local model. Give one with --model.") }
+        if completes || !hasTemplate { return CompletionService(model: model, options: settings.options) }
         return LocalLLMService(
             model: model, instructions: settings.system, options: settings.options,
             tools: tools.map { CommandTool(definition: $0, supervisor: supervisor) })
@@ -55,63 +62,116 @@ struct Engines {
 
     func has(_ engine: EngineKind) -> Bool { engine == .local ? model != nil : cloud != nil }
 
-    static let options =
-        [
-            Option(
-                "-m", "--model", value: "FILE",
-                help: "the local model: a GGUF file, or the name of a pulled one (default: LOCALLLM_MODEL)"),
-            Option(
-                "--cloud", value: "URL",
-                help:
-                    "an OpenAI-compatible server; its key, if needed, is read from LOCALLLM_CLOUD_KEY or OPENAI_API_KEY"
-            ),
-            Option("--cloud-model", value: "NAME", help: "the model to ask on that server"),
-            Option(
-                "--backend", value: "URL", help: "a chat app's backend; the app's key is read from LOCALLLM_APP_KEY"),
-            Option(
-                "--key-file", value: "FILE",
-                help: "reads the key of --cloud or --backend from a file instead of a variable"),
-            Option("--system", value: "TEXT", help: "the system prompt"),
-            .blockedWords,
-        ] + localOptions
+    /// Maximum tokens of the local model's prompts and answers; `nil` if there is none.
+    var contextSize: Int? { model?.contextSize }
+
+    /// Returns when the local model is in memory.
+    func load() async throws { try await model?.load() }
+
+    /// Where answers come from, in the order in which it is tried.
+    func places(_ policy: FallbackPolicy) -> [String] {
+        let (local, cloud) = (model == nil ? nil : "this machine", cloudName)
+        let places =
+            switch policy {
+            case .localFirst: [local, cloud]
+            case .cloudFirst: [cloud, local]
+            case .localOnly: [local]
+            case .cloudOnly: [cloud]
+            }
+        let found = places.compactMap(\.self)
+        return found.isEmpty ? ["nowhere: the policy is \(policy)"] : found
+    }
+
+    /// Says that texts are continued, if they are.
+    var completionNote: String? {
+        guard model != nil else { return nil }
+        if !hasTemplate {
+            return "This is a base model, without a chat template: it does not answer, it continues what you type."
+        }
+        return completes ? "What you type is continued, not answered (--complete)." : nil
+    }
+
+    static let groups = [
+        OptionGroup(
+            "Model",
+            [
+                Option(
+                    "-m", "--model", value: "NAME",
+                    default: "LOCALLLM_MODEL, the only downloaded model, or the last one used",
+                    help: "the local model: a GGUF file, or a part of a downloaded model's name"),
+                complete,
+            ]),
+        OptionGroup("Answers of the local model", answerOptions),
+        OptionGroup("How the local model is loaded", ModelOption.all.map(\.option)),
+        OptionGroup(
+            "Cloud",
+            [
+                Option(
+                    "--cloud", value: "URL",
+                    help:
+                        "an OpenAI-compatible server; its key, if needed, is read from LOCALLLM_CLOUD_KEY or OPENAI_API_KEY"
+                ),
+                Option("--cloud-model", value: "NAME", help: "the model to ask on that server"),
+                Option(
+                    "--backend", value: "URL",
+                    help: "a chat app's backend; the app's key is read from LOCALLLM_APP_KEY"),
+                Option(
+                    "--key-file", value: "FILE",
+                    help: "reads the key of --cloud or --backend from a file instead of a variable"),
+                Option(
+                    "--policy", value: "NAME",
+                    help: "which engine is asked: localFirst, cloudFirst, localOnly or cloudOnly"),
+            ]),
+    ]
+
+    private static let complete = Option(
+        "--complete", help: "continues each text as it is, without a chat template; base models do so anyway")
+
+    private static let answerOptions = [
+        SamplingOption.temperature.option,
+        Option("--seed", value: "N", help: "makes sampling reproducible, at top-p 0.95 (default: random)"),
+        Option(
+            "-n", "--max-tokens", value: "N", default: "what the context leaves; 200 where texts are continued",
+            help: "maximum tokens of an answer"
+        ),
+        Option(
+            "--tools", value: "FILE", help: "commands that the model may call after you confirm each (docs/chat.md)"
+        ),
+    ]
 
     /// Options that apply only to a local model.
-    private static let localOptions =
-        [
-            SamplingOption.temperature.option,
-            Option("--seed", value: "N", help: "makes sampling reproducible, at top-p 0.95 (default: random)"),
-            Option(
-                "-n", "--max-tokens", value: "N", help: "maximum tokens of an answer (default: what the context leaves)"
-            ),
-            Option(
-                "--tools", value: "FILE", help: "commands that the model may call after you confirm each (docs/chat.md)"
-            ),
-        ] + ModelOption.all.map(\.option)
+    private static let localOptions = [complete] + answerOptions + ModelOption.all.map(\.option)
 
-    /// - Parameter log: Called with errors of the cloud server.
+    /// - Parameters:
+    ///   - file: The local model, if there is one.
+    ///   - log: Called with errors of the cloud server.
     init(
-        _ arguments: Arguments, environment: [String: String] = ProcessInfo.processInfo.environment,
+        _ arguments: Arguments, model file: URL?,
+        environment: [String: String] = ProcessInfo.processInfo.environment,
         log: @escaping @Sendable (String) -> Void
     ) throws {
         guardrail = try arguments.guardrail()
         let service = try Self.cloud(arguments, environment, log)
         if let service, let guardrail { cloud = GuardedChatService(service, guardrail) } else { cloud = service }
         hasBackend = arguments.has("--backend")
+        cloudName = try Self.cloudName(arguments)
+        completes = arguments.has("--complete")
+        for other in ["--tools", "--system", "--image"] where completes && arguments.has(other) {
+            throw UsageError("--complete and \(other) exclude each other: a text is continued, not a conversation")
+        }
         tools = try arguments.string("--tools").map { try ToolFile(reading: $0).definitions } ?? []
         settings = Settings(
             system: arguments.string("--system"), temperature: try arguments.double("--temperature", in: 0...2),
             seed: try arguments.int("--seed"), maximumTokens: try arguments.int("--max-tokens", in: 1...Int.max))
         configuration = try arguments.configuration(ModelOption.all)
         try configuration.validate()
-        let named = environment["LOCALLLM_MODEL"].flatMap { $0.isEmpty ? nil : $0 }
-        guard let name = arguments.string("--model") ?? (cloud == nil ? named : nil) else {
-            if cloud == nil { throw UsageError("--model, --cloud or --backend is missing") }
+        guard let file else {
             for option in Self.localOptions where arguments.has(option.names[0]) {
                 throw UsageError("\(option.names[0]) needs --model: it applies to the local model")
             }
             return
         }
-        let status = use(name, environment: environment)
+        let status = use(file, environment: environment)
         if cloud == nil, case .unavailable = status.availability {
             throw NoEngine(description: status.statusMessage)
         }
@@ -128,22 +188,24 @@ struct Engines {
 
     /// Changes the local model.
     ///
-    /// - Parameter name: A file, or the name of a pulled model.
     /// - Returns: Its status: a model that is unavailable is named all the same.
     @discardableResult
     mutating func use(
-        _ name: String, environment: [String: String] = ProcessInfo.processInfo.environment
+        _ file: URL, environment: [String: String] = ProcessInfo.processInfo.environment
     ) -> SystemLanguageModel.Status {
-        let pulled =
-            FileManager.default.fileExists(atPath: name)
-            ? nil : ModelFolder.model(named: name, in: ModelFolder.standard(environment))
-        let file = pulled ?? URL(fileURLWithPath: name)
         var configuration = configuration
         configuration.keepPrompts(ofDownloaded: file, environment: environment)
         let model = SystemLanguageModel(
             contentsOf: file, configuration: configuration, guardrails: .init(guardrail.map { [$0] } ?? []))
         (self.file, self.model) = (file, model)
+        hasTemplate = (try? LocalModel.info(of: file).hasChatTemplate) ?? true
         return model.status
+    }
+
+    private static func cloudName(_ arguments: Arguments) throws -> String? {
+        guard let option = ["--backend", "--cloud"].first(where: arguments.has) else { return nil }
+        let host = try url(option, arguments).host() ?? ""
+        return (arguments.string("--cloud-model").map { "\($0) at " } ?? "") + host
     }
 
     private static func cloud(

@@ -3,6 +3,7 @@ import CommandLineParsing
 import Foundation
 import LocalLLM
 import Observation
+import Synchronization
 
 /// A chat session in the terminal.
 @MainActor
@@ -13,6 +14,8 @@ final class Session {
     private let supervisor: CallSupervisor
     private let hidesThoughts: Bool
     private let isConversation: Bool
+    /// Whether the conversation is stored for the next start.
+    private let isStored: Bool
     var isEnded = false
     /// Whether all messages and commands so far succeeded.
     private(set) var hasSucceeded = true
@@ -20,7 +23,8 @@ final class Session {
     init(_ arguments: Arguments, _ terminal: Terminal) async throws {
         self.terminal = terminal
         let policy = try arguments.choice("--policy", of: FallbackPolicy.self)
-        engines = try Engines(arguments, log: { terminal.note($0) })
+        let model = try await ModelChoice(arguments).model(terminal)
+        engines = try Engines(arguments, model: model, log: { terminal.note($0) })
         for warning in engines.warnings { terminal.note("warning: \(warning)") }
         hidesThoughts = arguments.has("--hide-thinking")
         isConversation = arguments.operands.isEmpty
@@ -29,6 +33,7 @@ final class Session {
             throw UsageError("--tools: each call is asked for, which takes a terminal as input")
         }
         let path = try HistoryFile.path(arguments)
+        isStored = path != nil && isConversation && terminal.isInput
         let local = engines.makeLocal(supervisor)
         chat = ChatViewModel(
             engine: engines.makeEngine(local), local: local, history: try await ChatRepository.open(path))
@@ -41,11 +46,15 @@ final class Session {
         for file in arguments.strings("--image") { try attach(file) }
         // The command line overrides the conversation's stored policy.
         await chat.setPolicy(policy ?? chat.policy)
+        rememberModel()
     }
 
     /// - Returns: Whether all messages were answered and all commands succeeded.
     func run() async -> Bool {
-        terminal.status(statusLine + " /help lists commands.")
+        await showLoading()
+        terminal.status(introduction)
+        if let note = engines.completionNote { terminal.status(note) }
+        terminal.status("/help lists commands.")
         showResumed()
         while let line = await terminal.readMessage() {
             let text = line.trimmingCharacters(in: .whitespaces)
@@ -117,7 +126,13 @@ final class Session {
     ///
     /// - Parameter answer: Sends the request and returns the whole answer.
     func show(_ answer: @escaping @MainActor () async -> String?) async {
-        terminal.interrupts.onInterrupt { [chat] in Task { await chat.cancel() } }
+        let interruption = Interruption()
+        terminal.interrupts.onInterrupt { [chat] in
+            interruption.happen()
+            Task { await chat.cancel() }
+        }
+        terminal.hideTyping()
+        defer { terminal.showTyping() }
         let view = AnswerView(terminal, hidesThoughts: hidesThoughts, isConversation: isConversation) { [chat] in
             chat.isLocalOn && chat.statusMessage.contains("load") ? chat.statusMessage : "…"
         }
@@ -145,7 +160,9 @@ final class Session {
         for passed in chat.passedOver where engines.has(passed.engine) {
             terminal.note("Not answered by the \(passed.engine) engine: \(passed.reason)")
         }
-        if let error = chat.errorMessage { fail(error) } else { terminal.status(statusLine) }
+        if let error = chat.errorMessage { return fail(error) }
+        let line = (interruption.hasHappened ? ["interrupted"] : []) + (answerLine.isEmpty ? [] : [answerLine])
+        if !line.isEmpty { terminal.status(line.joined(separator: " · ")) }
     }
 
     /// Runs an action of the chat and shows `note`, or the error.
@@ -166,20 +183,21 @@ final class Session {
         if let conversation = before.conversation { await chat.open(conversation) }
     }
 
-    /// Engine, speed and context use of the last answer.
-    var statusLine: String {
-        var parts = ["\(chat.answeredBy.map { "\($0)" } ?? "\(chat.policy)")", chat.statusMessage]
-        if let usage = chat.usage {
-            let used = usage.promptTokens + usage.completionTokens
-            parts.append("\(usage.completionTokens) tokens")
-            if let speed = usage.tokensPerSecond { parts.append(String(format: "%.1f tokens/s", speed)) }
-            parts.append("context \(used)" + (usage.contextSize.map { " of \($0)" } ?? ""))
-        }
-        return parts.joined(separator: " · ")
+    /// The next conversation begins with this one's model.
+    func rememberModel() {
+        if isStored, let file = engines.file { ModelChoice.remember(file) }
     }
 
     func fail(_ message: String) {
         hasSucceeded = false
         terminal.complain(message)
     }
+}
+
+/// Whether Ctrl-C was pressed during an answer.
+private final class Interruption: Sendable {
+    private let state = Atomic(false)
+
+    var hasHappened: Bool { state.load(ordering: .relaxed) }
+    func happen() { state.store(true, ordering: .relaxed) }
 }

@@ -12,6 +12,7 @@ struct Terminal {
     /// Whether text may be dimmed: not if the user asks for plain text by https://no-color.org.
     private let isStyled: Bool
     private let input = TypedInput()
+    private let echo = Echo()
 
     init(_ environment: [String: String] = ProcessInfo.processInfo.environment) {
         hasEscapes = !["", "dumb"].contains(environment["TERM"] ?? "")
@@ -52,13 +53,30 @@ struct Terminal {
 
     /// Asks a yes-no question; any answer other than yes means no.
     func ask(_ question: String) async -> Consent {
-        switch await input.line(prompt: question, notice: nil) {
+        let wasHidden = echo.show()
+        defer { if wasHidden { echo.hide() } }
+        return switch await input.line(prompt: question, notice: nil) {
         case .text(let text):
             ["y", "yes"].contains(text.trimmingCharacters(in: .whitespaces).lowercased()) ? .yes : .no
         case .interrupted: .interrupted
         case .end: .no
         }
     }
+
+    /// Asks for a line, before there is anything that Ctrl-C could interrupt but the program.
+    ///
+    /// - Returns: `nil` at the end of the input.
+    func line(_ prompt: String) async -> String? {
+        interrupts.onInterrupt { exit(130) }
+        defer { interrupts.onInterrupt(nil) }
+        guard case .text(let text) = await input.line(prompt: prompt, notice: nil) else { return nil }
+        return text.trimmingCharacters(in: .whitespaces)
+    }
+
+    /// Hides what is typed, such as the `^C` of an interruption, until `showTyping`. It is read after that.
+    func hideTyping() { if isInput { echo.hide() } }
+
+    func showTyping() { _ = echo.show() }
 
     private static let quotes = "\"\"\""
 
@@ -76,6 +94,14 @@ struct Terminal {
         return .text(String(text.dropLast(Self.quotes.count)).trimmingCharacters(in: .newlines))
     }
 
+    /// Writes text with its lines broken between words.
+    func writeWrapped(_ text: String) { write(wrapped(text)) }
+
+    private func wrapped(_ text: String) -> String {
+        guard var wrap = width.map({ WordWrap(width: $0) }) else { return text }
+        return wrap.add(text) + wrap.finish()
+    }
+
     func write(_ text: String) { writeAsIs(isOutput ? text.withoutControlCharacters : text) }
 
     /// Text that is less conspicuous, where the terminal can show it so.
@@ -85,7 +111,7 @@ struct Terminal {
     func writeAsIs(_ text: String) { writeToStandardOutput(text) }
 
     /// Shows a note on standard error.
-    func note(_ text: String) { tell("\(text)", dim: true) }
+    func note(_ text: String) { tell(text, dim: true) }
 
     /// Shows an error on standard error.
     func complain(_ text: String) { tell("chat: \(text)", dim: false) }
@@ -94,15 +120,11 @@ struct Terminal {
     func status(_ text: String) { if isOutput { note(text) } }
 
     /// Columns of the terminal; `nil` if output is not a terminal or the width is unknown.
-    var width: Int? {
-        var size = winsize()
-        guard isOutput, ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
-        return Int(size.ws_col)
-    }
+    var width: Int? { isOutput ? terminalWidth(.output) : nil }
 
     private func tell(_ text: String, dim: Bool) {
         let isTerminal = isatty(STDERR_FILENO) == 1
-        let shown = isTerminal ? text.withoutControlCharacters : text
+        let shown = isTerminal ? wrapped(text.withoutControlCharacters) : text
         StandardStream.error.write((dim && isTerminal ? dimmed(shown) : shown) + "\n")
     }
 }
@@ -168,4 +190,29 @@ final class Interrupts: Sendable {
     }
 
     func onInterrupt(_ action: (@Sendable () -> Void)?) { state.withLock { $0.action = action } }
+}
+
+/// Whether the terminal shows what is typed.
+private final class Echo: Sendable {
+    private let before = Mutex<termios?>(nil)
+
+    func hide() {
+        before.withLock { before in
+            var settings = termios()
+            guard before == nil, tcgetattr(STDIN_FILENO, &settings) == 0 else { return }
+            before = settings
+            settings.c_lflag &= ~tcflag_t(ECHO)
+            tcsetattr(STDIN_FILENO, TCSANOW, &settings)
+        }
+    }
+
+    /// - Returns: Whether it was hidden.
+    func show() -> Bool {
+        before.withLock { before in
+            guard var settings = before else { return false }
+            tcsetattr(STDIN_FILENO, TCSANOW, &settings)
+            before = nil
+            return true
+        }
+    }
 }

@@ -115,6 +115,25 @@ import Testing
         #expect(!missing.text.contains("context of 96 tokens") && missing.text.contains("trained for a context"))
     }
 
+    @Test func `a model without a template continues what is typed, and so does any model that is asked to`()
+        async throws
+    {
+        var base = TinyModel()
+        base.template = nil
+        let file = try base.write(in: directory, as: "base.gguf").path
+        let arguments = ["--temperature", "0", "-t", "1", "-n", "5", "--model"]
+        let continued = try await Program.chat.run(arguments + [file, "ab"])
+        var templated = TinyModel()
+        templated.template = "{% for m in messages %}{{ m.role }}: {{ m.content }};{% endfor %}"
+        let other = try templated.write(in: directory, as: "other.gguf").path
+        let asked = try await Program.chat.run(arguments + [other, "--complete", "ab"])
+        #expect(continued.code == 0 && !continued.text.isEmpty && continued.text == asked.text)
+        // The same weights answer otherwise where the text is a message.
+        #expect(try await Program.chat.run(arguments + [other, "ab"]).text != asked.text)
+        let refused = try await Program.chat.run(arguments + [other, "--complete", "--system", "x", "ab"])
+        #expect(refused.code == 2 && refused.complaints.contains("--complete and --system exclude each other"))
+    }
+
     @Test func `a server that wants no key gets none`() async throws {
         let server = try await Server.start(.init(host: "127.0.0.1", port: 0)) { request in
             let said = request.headers["Authorization"] ?? "no key"

@@ -30,16 +30,50 @@ import Testing
 
     @Test func `it says who answers, and what the answer took`() async throws {
         let chat = try terminal()
-        let start = try #require(await chat.read(to: " /help lists commands."))
-        #expect(start.contains("localFirst · The language model is "))
+        let start = try #require(await chat.read(to: "/help lists commands."))
+        #expect(start.contains("tiny · ") && start.contains(" · context 128 · answers from this machine"))
+        // Where there is no cloud, nobody has to know of policies.
+        #expect(!start.contains("localFirst"))
         #expect(await chat.read(to: "> ") != nil)
         try chat.type("hello")
-        let status = try #require(await chat.read(to: " of 128"))
-        #expect(status.contains("local · The language model is ready. · 4 tokens · "))
-        #expect(status.contains(" tokens/s · context "))
+        let line = try #require(await chat.read(to: " of the context of 128"))
+        #expect(line.contains(" tokens/s · 4 tokens · ") && !line.contains("local ·"))
         #expect(await chat.read(to: "> ") != nil)
+        try chat.type("/hlep")
+        #expect(await chat.read(to: "unknown command /hlep (did you mean /help?)") != nil)
         try chat.press(Self.endOfInput)
         #expect(await chat.code() == 0)
+    }
+
+    @Test func `of several models it asks for one, and the next start takes that one`() async throws {
+        let models = directory.url.appending(path: "localllm/models")
+        try FileManager.default.createDirectory(at: models, withIntermediateDirectories: true)
+        for name in ["first", "second"] {
+            try FileManager.default.copyItem(atPath: model, toPath: models.appending(path: "\(name).gguf").path)
+        }
+        let environment = ["XDG_DATA_HOME": directory.url.path, "LOCALLLM_MODEL": ""]
+        let shell = "trap : INT; \"$CHAT\" -t 1"
+        let chat = try ChatProcess(inTerminal: shell, environment: environment)
+        #expect(await chat.read(to: "1  first  ") != nil)
+        #expect(await chat.read(to: "Number or name: ") != nil)
+        try chat.type("third")
+        #expect(await chat.read(to: "No such file: third") != nil)
+        #expect(await chat.read(to: "Number or name: ") != nil)
+        try chat.type("2")
+        #expect(await chat.read(to: "answers from this machine") != nil)
+        #expect(await chat.read(to: "> ") != nil)
+        try chat.type("/show")
+        #expect(await chat.read(to: "second.gguf") != nil)
+        try chat.press(Self.endOfInput)
+        #expect(await chat.code() == 0)
+
+        let next = try ChatProcess(inTerminal: shell, environment: environment)
+        #expect(await next.read(to: "answers from this machine") != nil)
+        #expect(await next.read(to: "> ") != nil)
+        try next.type("/model fir")
+        #expect(await next.read(to: "The local model is now first.gguf.") != nil)
+        try next.type("/quit")
+        #expect(await next.code() == 0)
     }
 
     @Test func `an interruption ends the answer and not the program, and nothing that came is lost`() async throws {
@@ -59,7 +93,8 @@ import Testing
         // What a model says does not steer the terminal.
         #expect(await chat.read(to: "half [2Jan answer") != nil)
         try chat.press(Self.interrupt)
-        #expect(await chat.read(to: "> ") != nil)
+        let interrupted = try #require(await chat.read(to: "> "))
+        #expect(interrupted.contains("interrupted") && !interrupted.contains("^C"))
         try chat.type("/list")
         #expect(await chat.read(to: "1 you: hello\r\n2 cloud (interrupted): half [2Jan answer\r\n") != nil)
         try chat.type("/local")

@@ -109,7 +109,7 @@ extension LanguageModelSession.ResponseStream<String>.Snapshot {
 
 extension AnswerUsage {
     /// `decodeSeconds` excludes the first token, which prefill produces.
-    fileprivate init(_ usage: Usage, contextSize: Int, omittedTurns: Int) {
+    package init(_ usage: Usage, contextSize: Int, omittedTurns: Int = 0) {
         let isTimed = usage.completionTokens > 1 && usage.decodeSeconds > 0
         self.init(
             promptTokens: usage.promptTokens, completionTokens: usage.completionTokens,
