@@ -100,12 +100,30 @@ let constraint = common + [.unsafeFlags(["-enforce-exclusivity=unchecked"], .whe
     let linking: [LinkerSetting] = []
 #endif
 
-let engine: [Target.Dependency] =
-    [
-        "Compute", "Constraint", "Cryptography", "Dialects", "Engine", "GGUF", "JSON", "KernelFormats",
-        "KernelsPortable", "Networks",
-        "Platform", "Template", "Tokenizer",
-    ] + macros
+let engine: [Target.Dependency] = [
+    "Compute", "Constraint", "Cryptography", "Dialects", "Engine", "GGUF", "JSON", "KernelFormats", "KernelsPortable",
+    "Networks", "Platform", "Template", "Tokenizer",
+]
+// Apple's systems have the module already. Its version is what `#if canImport(FoundationModels, _version: 2)` asks for, and its
+// asynchronous functions run where they are called, as Apple's do.
+#if os(Linux)
+    let surface: [Target] = [
+        .target(
+            name: "FoundationModels",
+            dependencies: [
+                "Constraint", "Dialects", "GGUF", "JSON", "LocalLLM", "Platform", "Template", "Tokenizer",
+            ] + macros,
+            swiftSettings: common + macroSettings + [
+                .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+                .unsafeFlags(["-user-module-version", "2.0.62"]),
+            ])
+    ]
+    let surfaceModule: [Target.Dependency] = ["FoundationModels"]
+#else
+    let surface: [Target] = []
+    let surfaceModule: [Target.Dependency] = []
+#endif
+
 let kernelTests: [Target.Dependency] = ["CIntrinsics", "KernelFormats", "KernelsPortable", "TestSupport"] + tiers
 
 let systemLibraries: [Target] = [
@@ -157,7 +175,7 @@ let libraries: [Target] = [
         swiftSettings: common),
     .target(
         name: "LocalLLM",
-        dependencies: engine, swiftSettings: common + macroSettings, linkerSettings: linking),
+        dependencies: engine, swiftSettings: common, linkerSettings: linking),
     .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL", "Platform"], swiftSettings: common),
     .target(name: "Wire", dependencies: ["Cryptography", "JSON"], swiftSettings: common),
     .target(
@@ -166,7 +184,7 @@ let libraries: [Target] = [
         name: "Client",
         dependencies: [
             "CLinux", "CSQLite", "Cryptography", "HTTP", "JSON", "LocalLLM", "Platform", "Providers", "Wire",
-        ],
+        ] + surfaceModule,
         swiftSettings: common),
     .target(name: "CommandLineParsing", dependencies: ["LocalLLM", "Platform"], swiftSettings: common),
     .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
@@ -189,7 +207,7 @@ let programs: [Target] = [
     .executableTarget(
         name: "ShimProgram", dependencies: ["AppGateway", "Shim"], path: "Sources/Shim/Program", swiftSettings: common),
     .executableTarget(
-        name: "Chat", dependencies: ["CEdit", "Client", "LocalLLM", "Providers", "CommandLineParsing"],
+        name: "Chat", dependencies: ["CEdit", "Client", "LocalLLM", "Providers", "CommandLineParsing"] + surfaceModule,
         swiftSettings: common),
     .executableTarget(
         name: "Bench",
@@ -224,18 +242,24 @@ let testTargets: [Target] = [
             "Platform",
             "Template", "Tokenizer", "KernelFormats", "TestSupport",
         ],
-        // Without the macros their tests do not compile.
-        exclude: macroTargets.isEmpty ? ["Surface/Generable"] : [],
         swiftSettings: common),
+    .testTarget(
+        name: "FoundationModelsTests",
+        dependencies: ["Dialects", "Engine", "JSON", "LocalLLM", "Template", "Tokenizer", "TestSupport"]
+            + surfaceModule,
+        // Without the macros their tests do not compile.
+        exclude: macroTargets.isEmpty ? ["Generable"] : [],
+        swiftSettings: tests),
     .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: tests),
     .testTarget(
         name: "ClientTests",
-        dependencies: ["Client", "Cryptography", "LocalLLM", "HTTP", "JSON", "Providers", "Wire", "TestSupport"],
+        dependencies: ["Client", "Cryptography", "LocalLLM", "HTTP", "JSON", "Providers", "Wire", "TestSupport"]
+            + surfaceModule,
         swiftSettings: tests),
     .testTarget(
         name: "WireTests", dependencies: ["Cryptography", "JSON", "Wire", "TestSupport"], swiftSettings: tests),
     .testTarget(
-        name: "ChatTests", dependencies: ["CEdit", "Chat", "Client", "CSQLite", "HTTP", "TestSupport"],
+        name: "ChatTests", dependencies: ["CEdit", "Chat", "Client", "CSQLite", "HTTP", "TestSupport"] + surfaceModule,
         swiftSettings: tests),
     .testTarget(
         name: "BenchTests",
@@ -254,7 +278,7 @@ let testTargets: [Target] = [
         dependencies: [
             "AppGateway", "Bench", "Chat", "Client", "CommandLineParsing", "JSON", "Shim", "ShimProgram", "TestSupport",
             "Wire",
-        ],
+        ] + surfaceModule,
         swiftSettings: tests + macroSettings),
 ]
 
@@ -269,8 +293,8 @@ let package = Package(
         .executable(name: "shim", targets: ["ShimProgram"]),
         .executable(name: "chat", targets: ["Chat"]),
         .executable(name: "bench", targets: ["Bench"]),
-    ],
-    targets: tierTargets + macroTargets + systemLibraries + libraries + programs + testTargets
+    ] + surface.map { .library(name: $0.name, targets: [$0.name]) },
+    targets: tierTargets + macroTargets + systemLibraries + libraries + surface + programs + testTargets
 )
 
 // Harnesses of libFuzzer: `make fuzz`.

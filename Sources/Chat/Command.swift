@@ -1,6 +1,7 @@
 import Client
 import CommandLineParsing
 import Foundation
+import FoundationModels
 import LocalLLM
 
 /// A command, typed as a line that begins with a slash.

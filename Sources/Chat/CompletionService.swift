@@ -1,4 +1,5 @@
 import Client
+import FoundationModels
 import LocalLLM
 
 /// Continues each message as a text, without a chat template: what a model does that was not trained for conversations.

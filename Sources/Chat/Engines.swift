@@ -1,6 +1,7 @@
 import Client
 import CommandLineParsing
 import Foundation
+import FoundationModels
 import LocalLLM
 
 /// The engines chosen on the command line: a local model, a cloud model, or both.
@@ -16,7 +17,7 @@ struct Engines {
         /// The settings as options of the local model.
         var options: GenerationOptions {
             GenerationOptions(
-                sampling: seed.map { .random(probabilityThreshold: 0.95, seed: UInt64($0)) },
+                samplingMode: seed.map { .random(probabilityThreshold: 0.95, seed: UInt64($0)) },
                 temperature: temperature, maximumResponseTokens: maximumTokens)
         }
     }

@@ -1,5 +1,6 @@
 import Client
 import CommandLineParsing
+import FoundationModels
 import Foundation
 import LocalLLM
 

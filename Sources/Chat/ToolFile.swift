@@ -1,5 +1,6 @@
 import CommandLineParsing
 import Foundation
+import FoundationModels
 import LocalLLM
 
 /// The tools of `--tools FILE`: a JSON array of objects with `name`, `description`, `parameters` (JSON Schema) and `command`, and

@@ -1,4 +1,5 @@
 public import Foundation
+import FoundationModels
 public import LocalLLM
 
 /// Combines the local engine and a cloud service.

@@ -25,6 +25,7 @@ package struct DownloadedModels: Sendable {
     ///
     /// - Throws: `UnknownModel`, with the names that it could be.
     package func find(_ text: String) throws(UnknownModel) -> URL {
+        guard !text.isEmpty else { throw missing(text) }
         let path = URL(fileURLWithPath: (text as NSString).expandingTildeInPath)
         let exists = [path, path.appendingPathExtension("part")].contains {
             FileManager.default.fileExists(atPath: $0.path)

@@ -23,14 +23,14 @@ struct EnumerationShape: GenerableShape {
     }
 
     let access: String
-    private let description: ExprSyntax?
+    private let options: GenerableOptions
     private let cases: [Case]
     /// Whether raw values are strings. These are generated, else the names of the cases.
     private let hasTexts: Bool
 
-    init(_ enumeration: EnumDeclSyntax, description: ExprSyntax?, access: String) throws {
+    init(_ enumeration: EnumDeclSyntax, _ options: GenerableOptions, access: String) throws {
         self.access = access
-        self.description = description
+        self.options = options
         cases = enumeration.memberBlock.members.compactMap { $0.decl.as(EnumCaseDeclSyntax.self) }
             .flatMap(\.elements).map { element in
                 let values = element.parameterClause?.parameters.enumerated().map { index, parameter in
@@ -49,12 +49,12 @@ struct EnumerationShape: GenerableShape {
 
     var members: [DeclSyntax] {
         let schema: DeclSyntax = """
-            \(raw: access)nonisolated static var generationSchema: LocalLLM.GenerationSchema {
-                LocalLLM.GenerationSchema(type: Self.self\(raw: argument("description", description)), \(raw: choices))
+            \(raw: access)nonisolated static var generationSchema: FoundationModels.GenerationSchema {
+                FoundationModels.GenerationSchema(type: Self.self\(raw: argument("description", options.description)), \(raw: choices))\(raw: options.naming)
             }
             """
         let content: DeclSyntax = """
-            \(raw: access)nonisolated var generatedContent: LocalLLM.GeneratedContent {
+            \(raw: access)nonisolated var generatedContent: FoundationModels.GeneratedContent {
                 switch self {
                 \(raw: cases.map(written).joined(separator: "\n"))
                 }
@@ -76,7 +76,7 @@ struct EnumerationShape: GenerableShape {
         guard hasValues else { return "anyOf: [\(texts)]" }
         let list = cases.map { item in
             let properties = item.values.map {
-                "LocalLLM.GenerationSchema.Property(name: \"\($0.name)\", type: \($0.type.longName).self)"
+                "FoundationModels.GenerationSchema.Property(name: \"\($0.name)\", type: \($0.type.longName).self)"
             }
             return "(name: \"\(item.name)\", properties: [\(properties.joined(separator: ", "))])"
         }
@@ -85,7 +85,7 @@ struct EnumerationShape: GenerableShape {
 
     /// A case of the switch in `generatedContent`.
     private func written(_ item: Case) -> String {
-        guard hasValues else { return "case .\(item.identifier): LocalLLM.GeneratedContent(\(text(item)))" }
+        guard hasValues else { return "case .\(item.identifier): FoundationModels.GeneratedContent(\(text(item)))" }
         let names = item.values.map { "value\($0.index)" }
         let pattern = names.isEmpty ? "" : "(\(names.map { "let \($0)" }.joined(separator: ", ")))"
         let values = item.values.map { value in
@@ -94,7 +94,7 @@ struct EnumerationShape: GenerableShape {
         }
         return """
             case .\(item.identifier)\(pattern):
-                LocalLLM.GeneratedContent(structure: [("\(item.name)", LocalLLM.GeneratedContent(structure: \
+                FoundationModels.GeneratedContent(structure: [("\(item.name)", FoundationModels.GeneratedContent(structure: \
             [\(values.joined(separator: ", "))]))])
             """
     }

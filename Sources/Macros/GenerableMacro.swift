@@ -19,10 +19,10 @@ struct GenerableMacro: MemberMacro, ExtensionMacro {
         conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
     ) throws -> [ExtensionDeclSyntax] {
         let shape = try shape(of: declaration, node)
-        let conformance = protocols.isEmpty ? "" : ": LocalLLM.Generable"
+        let conformance = protocols.isEmpty ? "" : ": FoundationModels.Generable"
         let declaration: DeclSyntax = """
             extension \(type.trimmed)\(raw: conformance) {
-                \(raw: shape.access)nonisolated init(_ content: LocalLLM.GeneratedContent) throws {
+                \(raw: shape.access)nonisolated init(_ content: FoundationModels.GeneratedContent) throws {
                     \(raw: shape.initialization)
                 }
             }
@@ -33,18 +33,30 @@ struct GenerableMacro: MemberMacro, ExtensionMacro {
     private static func shape(
         of declaration: some DeclGroupSyntax, _ node: AttributeSyntax
     ) throws -> any GenerableShape {
-        let description = node.arguments?.as(LabeledExprListSyntax.self)?.first { $0.label?.text == "description" }
+        let arguments = node.arguments?.as(LabeledExprListSyntax.self)
+        func given(_ label: String) -> ExprSyntax? { arguments?.first { $0.label?.text == label }?.expression }
+        let options = GenerableOptions(
+            name: given("name"), description: given("description"),
+            explicitNil: given("representNilExplicitlyInGeneratedContent"))
         let access =
             declaration.modifiers.first { ["public", "package", "open"].contains($0.name.text) }
             .map { "\($0.name.text == "open" ? "public" : $0.name.text) " } ?? ""
         if let structure = declaration.as(StructDeclSyntax.self) {
-            return try StructureShape(structure, description: description?.expression, access: access)
+            return try StructureShape(structure, options, access: access)
         }
         if let enumeration = declaration.as(EnumDeclSyntax.self) {
-            return try EnumerationShape(enumeration, description: description?.expression, access: access)
+            return try EnumerationShape(enumeration, options, access: access)
         }
         throw ExpansionError("@Generable belongs to a structure or an enumeration.")
     }
+}
+
+/// The arguments of a `@Generable`.
+struct GenerableOptions {
+    let name, description, explicitNil: ExprSyntax?
+
+    /// Sets the name of a schema, after its expression.
+    var naming: String { name.map { ".named(\($0.trimmedDescription))" } ?? "" }
 }
 
 /// The generated code for a type.

@@ -21,7 +21,7 @@ struct Guide {
 
     init(of variable: VariableDeclSyntax) {
         for case .attribute(let attribute) in variable.attributes
-        where ["Guide", "LocalLLM.Guide"].contains(attribute.attributeName.trimmedDescription) {
+        where ["Guide", "FoundationModels.Guide"].contains(attribute.attributeName.trimmedDescription) {
             guard case .argumentList(let arguments) = attribute.arguments else { continue }
             for argument in arguments {
                 if argument.label?.text == "description" {

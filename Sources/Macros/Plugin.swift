@@ -1,7 +1,7 @@
 @_spi(PluginMessage) import SwiftCompilerPluginMessageHandling
 import SwiftSyntaxMacros
 
-/// The compiler plugin that expands LocalLLM's macros.
+/// The compiler plugin that expands FoundationModels' macros.
 @main
 struct Plugin: PluginProvider {
     static func main() throws {
@@ -13,6 +13,8 @@ struct Plugin: PluginProvider {
         switch typeName {
         case "GenerableMacro": GenerableMacro.self
         case "GuideMacro": GuideMacro.self
+        case "SessionPropertyEntryMacro": SessionPropertyEntryMacro.self
+        case "SessionPropertyEntryDefaultValueMacro": SessionPropertyEntryDefaultValueMacro.self
         default: throw ExpansionError("There is no macro '\(typeName)' in '\(moduleName)'.")
         }
     }

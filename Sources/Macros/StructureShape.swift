@@ -11,23 +11,23 @@ struct StructureShape: GenerableShape {
         let guide: Guide
 
         var name: String { identifier.trimmingBackticks }
-        var isID: Bool { ["GenerationID", "LocalLLM.GenerationID"].contains(type.trimmedDescription) }
+        var isID: Bool { ["GenerationID", "FoundationModels.GenerationID"].contains(type.trimmedDescription) }
 
         /// Reads its value from `content`.
         var assignment: String {
             isID
-                ? "self.\(identifier) = content.id ?? LocalLLM.GenerationID()"
+                ? "self.\(identifier) = content.id ?? FoundationModels.GenerationID()"
                 : "self.\(identifier) = try content.value(forProperty: \"\(name)\")"
         }
     }
 
     let access: String
-    private let description: ExprSyntax?
+    private let options: GenerableOptions
     private var properties: [Property] = []
 
-    init(_ structure: StructDeclSyntax, description: ExprSyntax?, access: String) throws {
+    init(_ structure: StructDeclSyntax, _ options: GenerableOptions, access: String) throws {
         self.access = access
-        self.description = description
+        self.options = options
         for member in structure.memberBlock.members {
             guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isStored else { continue }
             let guide = Guide(of: variable)
@@ -50,22 +50,24 @@ struct StructureShape: GenerableShape {
 
     var members: [DeclSyntax] { [schema, content, partial] }
 
+    private var explicitNil: String { argument("representNilExplicitlyInGeneratedContent", options.explicitNil) }
+
     private var generated: [Property] { properties.filter { !$0.isID } }
 
     private var schema: DeclSyntax {
         let list = generated.map { property in
             let guides = property.guide.guides.map(\.trimmedDescription).joined(separator: ", ")
             return """
-                LocalLLM.GenerationSchema.Property(name: "\(property.name)"\
+                FoundationModels.GenerationSchema.Property(name: "\(property.name)"\
                 \(argument("description", property.guide.description)), type: \(property.type.longName).self\
                 \(guides.isEmpty ? "" : ", guides: [\(guides)]"))
                 """
         }.joined(separator: ",\n")
         return """
-            \(raw: access)nonisolated static var generationSchema: LocalLLM.GenerationSchema {
-                LocalLLM.GenerationSchema(
-                    type: Self.self\(raw: argument("description", description)),
-                    properties: [\(raw: list)])
+            \(raw: access)nonisolated static var generationSchema: FoundationModels.GenerationSchema {
+                FoundationModels.GenerationSchema(
+                    type: Self.self\(raw: argument("description", options.description))\(raw: explicitNil),
+                    properties: [\(raw: list)])\(raw: options.naming)
             }
             """
     }
@@ -73,8 +75,8 @@ struct StructureShape: GenerableShape {
     private var content: DeclSyntax {
         let list = generated.map { "(\"\($0.name)\", self.\($0.identifier))" }.joined(separator: ", ")
         return """
-            \(raw: access)nonisolated var generatedContent: LocalLLM.GeneratedContent {
-                LocalLLM.GeneratedContent(structure: [\(raw: list)])
+            \(raw: access)nonisolated var generatedContent: FoundationModels.GeneratedContent {
+                FoundationModels.GeneratedContent(structure: [\(raw: list)]\(raw: explicitNil))
             }
             """
     }
@@ -90,15 +92,15 @@ struct StructureShape: GenerableShape {
     private var partial: DeclSyntax {
         let hasID = properties.contains { $0.name == "id" }
         let declarations = properties.map { property in
-            let type = property.isID ? "LocalLLM.GenerationID" : "\(property.type.longName).PartiallyGenerated?"
+            let type = property.isID ? "FoundationModels.GenerationID" : "\(property.type.longName).PartiallyGenerated?"
             return "\(access)var \(property.identifier): \(type)"
         }
         let assignments = properties.map(\.assignment)
-        let id = "self.id = content.id ?? LocalLLM.GenerationID()"
+        let id = "self.id = content.id ?? FoundationModels.GenerationID()"
         return """
-            \(raw: access)\(raw: Self.isolation)struct PartiallyGenerated: Identifiable, LocalLLM.ConvertibleFromGeneratedContent {
-                \(raw: ((hasID ? [] : ["\(access)var id: LocalLLM.GenerationID"]) + declarations).joined(separator: "\n"))
-                \(raw: access)nonisolated init(_ content: LocalLLM.GeneratedContent) throws {
+            \(raw: access)\(raw: Self.isolation)struct PartiallyGenerated: Identifiable, FoundationModels.ConvertibleFromGeneratedContent {
+                \(raw: ((hasID ? [] : ["\(access)var id: FoundationModels.GenerationID"]) + declarations).joined(separator: "\n"))
+                \(raw: access)nonisolated init(_ content: FoundationModels.GeneratedContent) throws {
                     \(raw: ((hasID ? [] : [id]) + assignments).joined(separator: "\n"))
                 }
             }

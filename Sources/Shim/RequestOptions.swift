@@ -157,9 +157,6 @@ extension ContentFormat {
 
 extension TemplateObject {
     /// Variables for a chat template.
-    ///
-    /// `reasoning_effort` is passed to the template. It also sets the two variables by which templates switch reasoning
-    /// on or off.
     init(templateArguments: JSON.Object?, reasoningEffort: String? = nil) throws(APIError) {
         let arguments = templateArguments ?? [:]
         for name in ["messages", "tools", "add_generation_prompt", "bos_token", "eos_token"]
@@ -168,8 +165,7 @@ extension TemplateObject {
         }
         self.init()
         if let reasoningEffort {
-            self["reasoning_effort"] = .string(reasoningEffort)
-            self.switchThoughts(on: reasoningEffort != "none")
+            self.set(reasoningEffort: reasoningEffort)
         }
         guard case .object(let values)? = TemplateValue(.object(arguments)) else {
             throw .invalid("chat_template_kwargs", "nests deeper than \(TemplateValue.maximumJSONDepth) levels")

@@ -68,6 +68,21 @@ import Testing
                 """)
     }
 
+    @Test func `differences are told in words`() throws {
+        func words(_ a: [Double], _ b: [Double]) throws -> String {
+            CompareCommand.words(CompareCommand.pair(try results(row(8, a)), try results(row(8, b))))
+                .replacing("\n", with: " ")
+        }
+        #expect(
+            try words([10, 10.1, 9.9], [12, 12.1, 11.9]).hasPrefix("pp8: B is 20.0 % faster than A; up to 2.3 % would"))
+        #expect(
+            try words([10, 12], [11, 12.5]).hasPrefix("pp8: no difference beyond noise; B is 6.8 % faster than A"))
+        #expect(
+            try words([10], [20])
+                == "pp8: B is 100.0 % faster than A; with a single sample nobody can tell whether that is noise (-r 5 takes five)."
+        )
+    }
+
     @Test func `where results come from is told once for each file`() throws {
         let results = try CompareCommand.results(
             in: Data(
@@ -94,7 +109,10 @@ import Testing
         let refused = try await Program.bench.run("compare", array, broken)
         #expect(refused.complaints.contains("d.jsonl, line 2: 'n_gen' is missing"))
         #expect(refused.code == 1)
-        #expect(try await Program.bench.run("compare", array).code == 2)
+        #expect(try await Program.bench.run("compare", array, lines, lines).code == 2)
+        let alone = try await Program.bench.run(
+            "compare", array, environment: ["XDG_DATA_HOME": directory.url.path])
+        #expect(alone.code == 1 && alone.complaints.contains("there are no earlier runs"))
         #expect(try await Program.bench.run("compare", array, "/nowhere/e.json").complaints.contains("/nowhere/e.json"))
     }
 }

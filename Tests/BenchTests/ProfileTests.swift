@@ -59,7 +59,7 @@ import Testing
         #expect(throws: UsageError("-p and -n are both 0: nothing to measure")) {
             try ProfileCommand(
                 Arguments(
-                    ["-m", "model.gguf", "-p", "0", "-n", "0"], options: Bench.allOptions(of: ProfileCommand.self)))
+                    ["-m", "/model.gguf", "-p", "0", "-n", "0"], options: Bench.allOptions(of: ProfileCommand.self)))
         }
     }
 }

@@ -96,6 +96,24 @@ import Wire
         #expect(prompts.dropFirst().allSatisfy { $0.split(separator: " ").count == 32 })
     }
 
+    @Test
+    func `with a rate conversations begin whether or not others have ended, and goodput is what met the objective`()
+        async throws
+    {
+        let script = Script { number in
+            if number > 0 { try await Task.sleep(for: .milliseconds(number % 2 == 0 ? 1500 : 1)) }
+            return Self.stream(Self.whole)
+        }
+        let output = try await bench(script, "--rate", "50", "--requests", "8", "--first-token", "1000")
+        let row = rows(output)[0]
+        #expect(row["requests"] as? Int == 8 && row["rate_per_s"] as? Double == 50)
+        // One after another, the slow ones alone would take six seconds.
+        #expect((row["n_clients"] as? Int ?? 0) > 1)
+        let (all, good) = (row["requests_per_s"] as? Double ?? 0, row["goodput_per_s"] as? Double ?? 0)
+        #expect(abs(good / all - 0.5) < 1e-9)
+        #expect((output["objective"] as? [String: Double])?["first_token_s"] == 1)
+    }
+
     @Test func `turns continue their conversation`() async throws {
         let script = Script { _ in Self.stream(Self.whole) }
         let output = try await bench(
@@ -211,9 +229,9 @@ import Wire
         ]
         #expect(
             ServeTable.render([ServeResult(clients: 2, samples, seconds: 2)]) == """
-                | clients | requests | errors | prompt | tokens | seconds |  t/s | t/s per client |
-                | ------: | -------: | -----: | -----: | -----: | ------: | ---: | -------------: |
-                |       2 |        3 |      1 |     10 |      8 |    2.00 | 4.00 |           2.00 |
+                | clients | requests | errors | prompt | tokens | seconds |  t/s | t/s per client | requests/s | goodput/s |
+                | ------: | -------: | -----: | -----: | -----: | ------: | ---: | -------------: | ---------: | --------: |
+                |       2 |        3 |      1 |     10 |      8 |    2.00 | 4.00 |           2.00 |       1.00 |      0.00 |
 
                 | clients | milliseconds to          |   mean |    p50 |    p95 |    p99 |
                 | ------: | ------------------------ | -----: | -----: | -----: | -----: |
@@ -222,13 +240,16 @@ import Wire
                 |       2 | between tokens           | 150.00 | 100.00 | 200.00 | 200.00 |
                 |       2 | whole answer             | 500.00 | 500.00 | 500.00 | 500.00 |
 
+                Goodput: requests whose first token came within 1,000 ms, and further ones within 100 ms on average
+
                 2 clients: 1 × HTTP 429
                 """)
     }
 
     @Test(arguments: [
         ["--url", "127.0.0.1:8080"], ["--url", "ftp://a"], ["--url", "http://"], [],
-        ["--url", "http://a", "--clients", "0"], ["--url", "http://a", "--timeout", "0"],
+        ["--url", "http://a", "--clients", "0"], ["--url", "http://a", "--rate", "0"],
+        ["--url", "http://a", "--clients", "1", "--rate", "1"], ["--url", "http://a", "--timeout", "0"],
         ["--url", "http://a", "--api-key-file", "/nonexistent/key"],
         ["--url", "http://a", "--api-key-file", "/dev/null"],
     ])

@@ -8,7 +8,8 @@ import Testing
 
 @Suite struct SpeedTests {
     private func command(_ arguments: String...) throws(UsageError) -> SpeedCommand {
-        try SpeedCommand(Arguments(["-m", "model.gguf"] + arguments, options: Bench.allOptions(of: SpeedCommand.self)))
+        try SpeedCommand(
+            Arguments(["-m", "/model.gguf"] + arguments, options: Bench.allOptions(of: SpeedCommand.self)))
     }
 
     @Test func `without options it measures 512 prompt tokens and 128 generated ones, 5 times`() throws {

@@ -1,5 +1,6 @@
 import CommandLineParsing
 import Foundation
+import FoundationModels
 import LocalLLM
 import TestSupport
 import Testing

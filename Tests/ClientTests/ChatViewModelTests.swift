@@ -1,4 +1,5 @@
 import Foundation
+import FoundationModels
 import LocalLLM
 import TestSupport
 import Testing

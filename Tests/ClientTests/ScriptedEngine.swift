@@ -1,4 +1,5 @@
 import Client
+import FoundationModels
 import LocalLLM
 import Observation
 import Synchronization

@@ -16,7 +16,7 @@ struct SnippetTests {
     @Test func `A block that does not compile is reported with its page and line`() async throws {
         let text = """
             ```swift
-            import LocalLLM
+            import FoundationModels
             let session = LanguageModelSession(instructions: "Be brief.")
             ```
             Then:

@@ -283,21 +283,3 @@ struct ReferenceAdapterTests {
         }
     }
 }
-
-extension AdapterTests {
-    @Test func `a session answers with an adapter, which no other file is`() async throws {
-        let (url, _) = try adapter(of: ["attn", "ffn"])
-        let adapter = try SystemLanguageModel.Adapter(fileURL: url)
-        let model = SystemLanguageModel(contentsOf: base, adapter: adapter)
-        try await model.load()
-        let session = LanguageModelSession(model: model)
-        let options = GenerationOptions(sampling: .greedy, maximumResponseTokens: 8)
-        let adapted = try await session.respond(to: "hello", options: options).content
-        let bare = LanguageModelSession(model: SystemLanguageModel(contentsOf: base))
-        #expect(try await bare.respond(to: "hello", options: options).content != adapted)
-        let error = #expect(throws: SystemLanguageModel.Adapter.AssetError.self) {
-            try SystemLanguageModel.Adapter(fileURL: base)
-        }
-        #expect(error?.errorDescription?.contains("general.type") == true)
-    }
-}

@@ -48,8 +48,12 @@ struct Axis {
 
     /// - Parameters:
     ///   - low: Where the axis begins if it is linear.
+    ///   - isWhole: Whether the values are counts.
     ///   - ends: Places of the beginning and of the end.
-    init(_ values: [Double], from low: Double = 0, isLogarithmic: Bool = false, ends: (Double, Double)) {
+    init(
+        _ values: [Double], from low: Double = 0, isLogarithmic: Bool = false, isWhole: Bool = false,
+        ends: (Double, Double)
+    ) {
         self.isLogarithmic = isLogarithmic
         self.ends = ends
         let values = values.filter { $0.isFinite && (!isLogarithmic || $0 > 0) }
@@ -60,7 +64,7 @@ struct Axis {
             ticks = (0...Int((log10(high / low)).rounded())).map { low * pow(10, Double($0)) }
         } else {
             let high = max(values.max() ?? 1, low + 1e-9)
-            let step = Self.step((high - low) / 5)
+            let step = Self.step(max((high - low) / 5, isWhole ? 1 : 0))
             let count = max(1, Int(((high - low) / step).rounded(.up)))
             range = low...(low + Double(count) * step)
             ticks = (0...count).map { low + Double($0) * step }

@@ -18,7 +18,7 @@ struct Histogram: Chart {
         var counts = [Int](repeating: 0, count: Self.bins)
         for value in values { counts[min(Self.bins - 1, max(0, Int(value / width)))] += 1 }
         let vertical = Axis(
-            counts.map(Double.init), ends: (plot.area.y.upperBound, plot.area.y.lowerBound + 14))
+            counts.map(Double.init), isWhole: true, ends: (plot.area.y.upperBound, plot.area.y.lowerBound + 14))
         var parts = plot.rows(vertical)
         for (index, count) in counts.enumerated() where count > 0 {
             let (x1, x2) = (horizontal.place(width * Double(index)), horizontal.place(width * Double(index + 1)))

@@ -1,4 +1,5 @@
 public import Foundation
+public import FoundationModels
 public import LocalLLM
 
 /// Replaces the local engine on devices that cannot run one.

@@ -1,4 +1,5 @@
 import Foundation
+public import FoundationModels
 public import LocalLLM
 import Providers
 import Synchronization
@@ -82,8 +83,8 @@ public final class LocalLLMService: LocalLLMServiceProtocol {
                     try await answer.collect().usage, contextSize: model.contextSize,
                     omittedTurns: session.transcript.omittedTurns)
                 continuation.yield(.usage(usage))
-            } catch LanguageModelSession.GenerationError.guardrailViolation(let context) {
-                throw ContentBlocked(context.debugDescription)
+            } catch LanguageModelError.guardrailViolation(let details) {
+                throw ContentBlocked(details.debugDescription)
             }
         }
     }
@@ -108,12 +109,23 @@ extension LanguageModelSession.ResponseStream<String>.Snapshot {
 }
 
 extension AnswerUsage {
-    /// `decodeSeconds` excludes the first token, which prefill produces.
-    package init(_ usage: Usage, contextSize: Int, omittedTurns: Int = 0) {
-        let isTimed = usage.completionTokens > 1 && usage.decodeSeconds > 0
+    package init(_ usage: Usage, contextSize: Int) {
         self.init(
-            promptTokens: usage.promptTokens, completionTokens: usage.completionTokens,
-            tokensPerSecond: isTimed ? Double(usage.completionTokens - 1) / usage.decodeSeconds : nil,
+            usage.promptTokens, usage.completionTokens, seconds: usage.decodeSeconds, contextSize: contextSize,
+            omittedTurns: 0)
+    }
+
+    fileprivate init(_ usage: LanguageModelSession.Usage, contextSize: Int, omittedTurns: Int) {
+        self.init(
+            usage.input.totalTokenCount, usage.output.totalTokenCount, seconds: usage.measured?.decodeSeconds ?? 0,
+            contextSize: contextSize, omittedTurns: omittedTurns)
+    }
+
+    /// - Parameter seconds: From the first token to the last.
+    private init(_ promptTokens: Int, _ tokens: Int, seconds: Double, contextSize: Int, omittedTurns: Int) {
+        self.init(
+            promptTokens: promptTokens, completionTokens: tokens,
+            tokensPerSecond: tokens > 1 && seconds > 0 ? Double(tokens - 1) / seconds : nil,
             contextSize: contextSize, omittedTurns: omittedTurns)
     }
 }

@@ -1,4 +1,4 @@
-public import LocalLLM
+public import FoundationModels
 
 /// The local engine.
 public protocol LocalLLMServiceProtocol: ChatServiceProtocol {

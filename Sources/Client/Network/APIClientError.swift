@@ -1,6 +1,6 @@
 public import Foundation
 import JSON
-import LocalLLM
+package import LocalLLM
 import Wire
 
 /// Why a request failed. Details are in the client's log.
@@ -38,7 +38,14 @@ extension APIClientError: LocalizedError {
 }
 
 extension APIClientError: ProviderError {
-    package var isConversationTooLong: Bool { self == .conversationTooLong }
+    package var problem: ProviderProblem {
+        switch self {
+        case .conversationTooLong: .conversationTooLong
+        case .serverError(429): .tooManyRequests
+        case .serverError(408), .serverError(504): .tooSlow
+        default: .other
+        }
+    }
 
     /// - Parameter body: What a service answers to a request with status 400.
     static func ofRefusal(_ body: [UInt8]) -> Self {

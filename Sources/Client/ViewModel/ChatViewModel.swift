@@ -1,5 +1,5 @@
 public import Foundation
-public import LocalLLM
+public import FoundationModels
 public import Observation
 
 /// The view model of a chat: a conversation, the input, the streamed answer and the choice of engine.

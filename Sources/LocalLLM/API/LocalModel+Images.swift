@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 import Tokenizer
 
 extension ChatMessage {
@@ -50,7 +50,7 @@ extension LocalModel {
     }
 
     /// An image's file.
-    func read(file: Data) async throws -> ModelImage { try await read([.user("", images: [file])])[0] }
+    package func read(file: Data) async throws -> ModelImage { try await read([.user("", images: [file])])[0] }
 
     /// A rendered conversation as tokens, with images in place of the markers that `render` wrote for them.
     ///

@@ -114,7 +114,7 @@ extension LocalModel {
 
 extension GGUFFile {
     /// Opens a file or a folder, in the format that the configuration requests.
-    init(path: String, _ configuration: LocalModel.Configuration) throws {
+    package init(path: String, _ configuration: LocalModel.Configuration) throws {
         try self.init(path: path)
         guard let mixture = try configuration.mixture() else { return }
         self = try quantized(mixture, threads: configuration.threads)

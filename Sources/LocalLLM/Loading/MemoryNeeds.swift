@@ -11,7 +11,7 @@ extension MemoryEstimate {
 }
 
 /// The memory that a model needs, apart from its context.
-struct MemoryNeeds: Sendable {
+package struct MemoryNeeds: Sendable {
     /// Bytes of the weights, without a mixture's experts.
     private let others: Int
     /// Bytes of all experts.
@@ -28,7 +28,7 @@ struct MemoryNeeds: Sendable {
     private let trainedContext: Int
     private let configuredContext: Int?
 
-    init(_ file: GGUFFile, _ configuration: LocalModel.Configuration) throws {
+    package init(_ file: GGUFFile, _ configuration: LocalModel.Configuration) throws {
         let formats = try configuration.kernels().packedFormats
         let network = try Registry.network(for: file, context: configuration.contextSize)
         network.stateShape.format = configuration.cacheFormat
@@ -86,7 +86,7 @@ struct MemoryNeeds: Sendable {
     }
 
     /// - Parameter available: Bytes that can be allocated.
-    func estimate(available: Int) -> MemoryEstimate {
+    package func estimate(available: Int) -> MemoryEstimate {
         let kept = expertBytes(available: available)
         let weights = others + kept
         let room = max(0, available - weights - scratch - vocabulary)

@@ -33,8 +33,8 @@ struct PullSource: Equatable {
             } ?? [File(url: url, name: name)]
     }
 
-    /// A URL, or a file or repository in the form that begins with `hf:`, for what people write: `OWNER/REPOSITORY`, an address
-    /// at hf.co, or a name of `KnownModel`.
+    /// A URL, or a file or repository in the form that begins with `hf:`, for what people write: `OWNER/REPOSITORY`, an
+    /// address at hf.co, or a name of `KnownModel`.
     static func meant(by text: String) throws(UsageError) -> String {
         let lowered = text.lowercased()
         let hosts = ["hf.co/", "huggingface.co/"].flatMap { [$0, "https://" + $0] } + ["hf:"]
@@ -45,10 +45,11 @@ struct PullSource: Equatable {
         if text.contains("://") { return text }
         if let known = KnownModel.named(text) { return known.source }
         if text.contains("/"), !text.hasPrefix("/"), !text.hasPrefix(".") { return "hf:" + text }
-        let near = nearestWord(to: text, in: KnownModel.all.reversed().map(\.name)).map { "; did you mean \($0)?" } ?? ""
+        let names = KnownModel.all.map(\.name)
+        let near = nearestWord(to: text, in: names.reversed()).map { "; did you mean \($0)?" } ?? ""
         throw UsageError(
             "'\(text)': expected a URL, OWNER/REPOSITORY at Hugging Face, or one of "
-                + KnownModel.all.map(\.name).joined(separator: ", ") + near)
+                + names.joined(separator: ", ") + near)
     }
 
     /// Whether a file or folder with this name stays in its folder, and can be seen and typed there.

@@ -1,5 +1,6 @@
 import Foundation
 import HTTP
+import FoundationModels
 import LocalLLM
 import Testing
 
@@ -47,7 +48,7 @@ struct ProviderTests {
             let service = OpenAIChatService(baseURL: url, key: nil, model: "m")
             let session = LanguageModelSession(provider: service, tools: [Weather()])
             let answer = try await session.respond(to: "Weather in Oslo?")
-            #expect(answer.content == "It is sunny." && answer.usage.completionTokens == 2)
+            #expect(answer.content == "It is sunny." && answer.usage.output.totalTokenCount == 2)
             #expect(session.transcript.count == 4)
         }
         let messages = try sent(requests.all.last)
@@ -97,7 +98,7 @@ struct ProviderTests {
             for question in ["one", "two", "three"] { _ = try await session.respond(to: question) }
             #expect(session.transcript.omissions.flatMap(\.entryIDs).count == 2)
             session.contextOverflowPolicy = .throwError
-            await #expect(throws: LanguageModelSession.GenerationError.self) { try await session.respond(to: "four") }
+            await #expect(throws: LanguageModelError.self) { try await session.respond(to: "four") }
         }
         let questions = try sent(requests.all.last).compactMap { $0["content"] as? String }
         #expect(questions == ["two", "ok", "three", "ok", "four"])

@@ -1,4 +1,5 @@
 import Foundation
+import FoundationModels
 import LocalLLM
 import Synchronization
 import TestSupport
@@ -21,14 +22,14 @@ struct LocalLLMServiceTests {
     ) -> LocalLLMService {
         LocalLLMService(
             model: SystemLanguageModel(contentsOf: file, guardrails: guardrails), instructions: instructions,
-            options: GenerationOptions(sampling: .greedy, maximumResponseTokens: 6))
+            options: GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 6))
     }
 
     @Test
     func `thoughts are pieces of their own, and the next turn goes on with the session that had them`() async throws {
         let model = try ScriptedModel("<think>\nHm\n</think>\n\nYes.").write(in: directory)
         let service = LocalLLMService(
-            model: SystemLanguageModel(contentsOf: model), options: GenerationOptions(sampling: .greedy))
+            model: SystemLanguageModel(contentsOf: model), options: GenerationOptions(samplingMode: .greedy))
         var pieces: [AnswerPiece] = []
         for try await piece in service.stream([.user("a")]) { pieces.append(piece) }
         #expect(pieces.dropLast() == [.thought("Hm"), .text("Yes.")])
@@ -50,7 +51,7 @@ struct LocalLLMServiceTests {
         let model = try ScriptedModel("Let me see.\n" + call, afterTool: "It is noon.").write(in: directory)
         let clock = Clock(parameters: try GenerationSchema(jsonSchema: #"{"type": "object", "properties": {}}"#))
         let service = LocalLLMService(
-            model: SystemLanguageModel(contentsOf: model), options: GenerationOptions(sampling: .greedy),
+            model: SystemLanguageModel(contentsOf: model), options: GenerationOptions(samplingMode: .greedy),
             tools: [clock])
         var pieces: [AnswerPiece] = []
         for try await piece in service.stream([.user("a")]) { pieces.append(piece) }
@@ -71,7 +72,7 @@ struct LocalLLMServiceTests {
             contentsOf: try tiny.write(in: directory, as: "seeing.gguf"),
             configuration: .init(imageEncoder: try TinyVision().write(in: directory)))
         func service() -> LocalLLMService {
-            LocalLLMService(model: model, options: GenerationOptions(sampling: .greedy, maximumResponseTokens: 32))
+            LocalLLMService(model: model, options: GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 32))
         }
         let (one, question) = (service(), ChatMessage.user("a", images: [TestImages.first]))
         let answer = try await ask(one, [question]).text

@@ -15,7 +15,7 @@ extension ConversationModel {
     }
 
     /// Compiles the format of an answer and the schemas of its calls, which have one `TimeAllowance` together.
-    func constraint(
+    package func constraint(
         for request: ConversationRequest, after prompt: ConversationPrompt, warn: (String) -> Void
     ) throws -> GenerationConstraint? {
         try TimeAllowance().run { try answerConstraint(for: request, after: prompt, warn) }

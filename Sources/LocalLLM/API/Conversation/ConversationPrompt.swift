@@ -10,7 +10,7 @@ package struct ConversationPrompt: Sendable {
     package let beginning: String
     package let prompt: ModelPrompt
     /// How the template's answers are written.
-    let markup: ChatMarkup
+    package let markup: ChatMarkup
     /// Separates reasoning, content and calls; has already read `beginning`.
     let parser: AnswerParser
     /// The parsed `beginning`.
@@ -25,7 +25,7 @@ extension ConversationModel {
     }
 
     /// - Parameter images: The messages' images, in order.
-    func prompt(
+    package func prompt(
         for request: ConversationRequest, images: [ModelImage]
     ) throws(LocalModelError) -> ConversationPrompt {
         let tools = request.tools

@@ -72,10 +72,3 @@ package struct ContentFormatError: Error, CustomStringConvertible {
     package let reason: String
     package var description: String { "\(field): \(reason)" }
 }
-
-extension TemplateObject {
-    /// Sets the variables by which templates switch reasoning on or off.
-    package mutating func switchThoughts(on isOn: Bool) {
-        for name in ["enable_thinking", "thinking"] { self[name] = .bool(isOn) }
-    }
-}

@@ -75,7 +75,16 @@ package func firstAnswer<Engine, Answer>(
     throw last
 }
 
-/// An error of a provider that tells whether a shorter conversation would have been answered.
+/// An error of a provider that tells what would help.
 package protocol ProviderError: Error {
-    var isConversationTooLong: Bool { get }
+    var problem: ProviderProblem { get }
+}
+
+package enum ProviderProblem: Sendable {
+    /// A shorter conversation would have been answered.
+    case conversationTooLong
+    /// The request may be answered later.
+    case tooManyRequests
+    case tooSlow
+    case other
 }

@@ -34,8 +34,7 @@ struct DecisionPrompt {
             messages.append(.user(instruction + place))
         }
         var request = ConversationRequest(.messages(messages))
-        request.rendering.variables.switchThoughts(on: false)
-        request.rendering.variables["reasoning_effort"] = .string("none")
+        request.rendering.variables.set(reasoningEffort: "none")
         let text = try model.rendered(request, isQuoted: true)
         let parts = text.components(separatedBy: place)
         guard parts.count == 2 else {

@@ -67,7 +67,9 @@ extension LocalModel {
         }
         decisions.promptTokens += forms.reduce(shared.tokens.count) { $0 + $1.branch.tokens.count }
         decisions.cachedTokens += usage.cachedTokens
-        decisions.newlyCachedTokens += (shared.tokens.count - usage.cachedTokens) / pageTokens * pageTokens
+        // Whole pages, as far as a later request would find them.
+        let kept = (shared.tokens.count - 1) / pageTokens * pageTokens
+        decisions.newlyCachedTokens += max(0, kept - usage.cachedTokens)
     }
 
     /// A question with its options in one order.

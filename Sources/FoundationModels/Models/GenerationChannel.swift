@@ -1,0 +1,184 @@
+public import Foundation
+
+/// Carries the events of a message from an executor to its session, in order.
+public struct LanguageModelExecutorGenerationChannel: AsyncSequence, Sendable {
+    public typealias Element = Event
+
+    private let events: AsyncThrowingStream<Event, any Error>
+    private let continuation: AsyncThrowingStream<Event, any Error>.Continuation
+
+    public init() { (events, continuation) = AsyncThrowingStream.makeStream() }
+
+    /// Sends an event. It has no effect when nobody reads the channel any more.
+    public func send(_ event: Event) async { continuation.yield(event) }
+
+    /// Ends the message.
+    func finish(throwing error: (any Error)? = nil) { continuation.finish(throwing: error) }
+
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: events.makeAsyncIterator()) }
+
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        fileprivate var base: AsyncThrowingStream<Event, any Error>.AsyncIterator
+
+        public mutating func next() async throws -> Event? { try await base.next(isolation: #isolation) }
+
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Event? {
+            try await base.next(isolation: actor)
+        }
+    }
+}
+
+extension LanguageModelExecutorGenerationChannel {
+    /// A change of the message. Events without an entry's id continue the message's last entry if it is of their kind.
+    public struct Event: Sendable {
+        enum Kind: Sendable {
+            case response(Response)
+            case reasoning(Reasoning)
+            case toolCalls(ToolCalls)
+        }
+
+        let kind: Kind
+
+        public static func response(entryID: String? = nil, action: Response.Action) -> Self {
+            Self(kind: .response(Response(entryID: entryID, action: action)))
+        }
+
+        public static func reasoning(entryID: String? = nil, action: Reasoning.Action) -> Self {
+            Self(kind: .reasoning(Reasoning(entryID: entryID, action: action)))
+        }
+
+        public static func toolCalls(entryID: String? = nil, action: ToolCalls.Action) -> Self {
+            Self(kind: .toolCalls(ToolCalls(entryID: entryID, action: action)))
+        }
+    }
+
+    public struct Response: Sendable {
+        public var entryID: String?
+        public var action: Action
+
+        public struct Action: Sendable {
+            enum Kind: Sendable {
+                case append(TextFragment)
+                case replace(TextSegmentReplacement)
+                case custom(any Transcript.CustomSegment)
+                case attachment(Transcript.AttachmentSegment)
+                case removeAttachment(id: String)
+                case metadata(Metadata)
+                case usage(Usage)
+            }
+
+            let kind: Kind
+        }
+    }
+
+    public struct Reasoning: Sendable {
+        public var entryID: String?
+        public var action: Action
+
+        public struct Action: Sendable {
+            enum Kind: Sendable {
+                case append(TextFragment)
+                case replace(TextSegmentReplacement)
+                case signature(ReasoningSignature)
+                case metadata(Metadata)
+                case usage(Usage)
+            }
+
+            let kind: Kind
+        }
+    }
+
+    public struct ToolCalls: Sendable {
+        public var entryID: String?
+        public var action: Action
+
+        public struct Action: Sendable {
+            enum Kind: Sendable {
+                case call(ToolCall)
+                case remove(id: String)
+                case metadata(Metadata)
+                case usage(Usage)
+            }
+
+            let kind: Kind
+        }
+
+        /// A change of one call.
+        public struct ToolCall: Sendable {
+            public var id: String
+            public var name: String
+            public var action: Action
+
+            public struct Action: Sendable {
+                enum Kind: Sendable {
+                    case append(ArgumentsFragment)
+                    case metadata(Metadata)
+                }
+
+                let kind: Kind
+            }
+
+            /// The next piece of the JSON of a call's arguments.
+            public struct ArgumentsFragment: Sendable {
+                public var content: String
+                public var tokenCount: Int
+            }
+        }
+    }
+
+    public struct Metadata: Sendable {
+        public var values: [String: any Sendable & Codable & Equatable]
+    }
+
+    /// Numbers of tokens of the message so far; the last one sent counts.
+    public struct Usage: Sendable {
+        public struct Input: Sendable {
+            public var totalTokenCount: Int
+            public var cachedTokenCount: Int
+
+            public init(totalTokenCount: Int, cachedTokenCount: Int) {
+                self.totalTokenCount = totalTokenCount
+                self.cachedTokenCount = cachedTokenCount
+            }
+        }
+
+        public struct Output: Sendable {
+            public var totalTokenCount: Int
+            public var reasoningTokenCount: Int
+
+            public init(totalTokenCount: Int, reasoningTokenCount: Int) {
+                self.totalTokenCount = totalTokenCount
+                self.reasoningTokenCount = reasoningTokenCount
+            }
+        }
+
+        public var input: Input
+        public var output: Output
+        public var metadata: [String: any Sendable & Codable & Equatable]
+
+        public init(input: Input, output: Output, metadata: [String: any Sendable & Codable & Equatable] = [:]) {
+            self.input = input
+            self.output = output
+            self.metadata = metadata
+        }
+    }
+
+    public struct TextFragment: Sendable {
+        public var content: String
+        /// `nil`: the entry's last text segment.
+        public var segmentID: String?
+        public var tokenCount: Int
+    }
+
+    public struct TextSegmentReplacement: Sendable {
+        public var content: String
+        /// `nil`: the entry's last text segment.
+        public var segmentID: String?
+        public var tokenCount: Int
+    }
+
+    public struct ReasoningSignature: Sendable {
+        public var signature: Data
+        public var tokenCount: Int
+    }
+}

@@ -1,0 +1,179 @@
+public import Foundation
+public import LocalLLM
+public import Observation
+import Synchronization
+
+/// Apple's larger model, which runs on Apple's servers. They answer only devices of Apple's, so this model is
+/// unavailable, unless the app names a server that stands for it (`server`).
+public final class PrivateCloudComputeLanguageModel: Observable, Sendable {
+    /// A service that answers for Private Cloud Compute.
+    public struct Server: Sendable {
+        let provider: any Provider
+        let contextSize: Int
+        let languages: Set<Locale.Language>
+
+        /// - Parameters:
+        ///   - contextSize: Tokens that the service's model holds.
+        ///   - languages: Languages of the service's model; empty: any.
+        public init(_ provider: any Provider, contextSize: Int = 32768, languages: Set<Locale.Language> = []) {
+            (self.provider, self.contextSize, self.languages) = (provider, contextSize, languages)
+        }
+    }
+
+    /// The server that answers for all models of this type; `nil`: they are unavailable.
+    public static var server: Server? {
+        get { named.value }
+        set { named.update { $0 = newValue } }
+    }
+
+    private static let named = Observed<Server?>(nil)
+
+    public init() {}
+
+    public var availability: Availability { Self.server == nil ? .unavailable(.deviceNotEligible) : .available }
+    public var isAvailable: Bool { availability == .available }
+
+    /// The server's quota is not known here: a request that exceeds it throws `LanguageModelError.rateLimited`.
+    public var quotaUsage: QuotaUsage {
+        QuotaUsage(status: .belowLimit(.init(isApproachingLimit: false)), limitIncreaseSuggestion: nil, resetDate: nil)
+    }
+
+    /// Tokens that the server's model holds.
+    ///
+    /// - Throws: `Error.serviceUnavailable` if there is none.
+    public var contextSize: Int { get async throws { try Self.needServer().contextSize } }
+
+    public var supportedLanguages: Set<Locale.Language> { Self.server?.languages ?? [] }
+
+    public func supportsLocale(_ locale: Locale = .current) -> Bool {
+        guard let server = Self.server else { return false }
+        return server.languages.isEmpty
+            || server.languages.contains { $0.languageCode == locale.language.languageCode }
+    }
+
+    fileprivate static func needServer() throws -> Server {
+        guard let server else {
+            throw Error.serviceUnavailable(
+                .init(
+                    debugDescription: "Private Cloud Compute answers only devices of Apple's. Set "
+                        + "PrivateCloudComputeLanguageModel.server to a service that stands for it."))
+        }
+        return server
+    }
+}
+
+extension PrivateCloudComputeLanguageModel {
+    public enum Availability: Equatable, Sendable {
+        case available
+        case unavailable(UnavailableReason)
+
+        public enum UnavailableReason: Hashable, Sendable {
+            /// No server is named.
+            case deviceNotEligible
+            case systemNotReady
+        }
+    }
+
+    public struct QuotaUsage: Sendable {
+        public var status: Status
+        public var limitIncreaseSuggestion: LimitIncreaseSuggestion?
+        public var resetDate: Date?
+
+        public var isLimitReached: Bool { if case .limitReached = status { true } else { false } }
+
+        public enum Status: Sendable {
+            case belowLimit(BelowLimit)
+            case limitReached(LimitReached)
+
+            public struct BelowLimit: Sendable {
+                public var isApproachingLimit: Bool
+            }
+
+            public struct LimitReached: Sendable {}
+        }
+
+        /// Where a user can raise the limit. A server that stands for Private Cloud Compute has none.
+        public struct LimitIncreaseSuggestion: Sendable {
+            private let open: @Sendable () -> Void
+            init(open: @escaping @Sendable () -> Void) { self.open = open }
+            public func show() { open() }
+        }
+    }
+
+    public enum Error: LocalizedError {
+        case networkFailure(NetworkFailure)
+        case quotaLimitReached(QuotaLimitReached)
+        case serviceUnavailable(ServiceUnavailable)
+
+        public struct NetworkFailure: Sendable {
+            public var debugDescription: String
+            public init(debugDescription: String) { self.debugDescription = debugDescription }
+        }
+
+        public struct QuotaLimitReached: Sendable {
+            public var limitIncreaseSuggestion: QuotaUsage.LimitIncreaseSuggestion?
+            public var resetDate: Date?
+            public var debugDescription: String
+
+            public init(
+                limitIncreaseSuggestion: QuotaUsage.LimitIncreaseSuggestion? = nil, resetDate: Date? = nil,
+                debugDescription: String
+            ) {
+                self.limitIncreaseSuggestion = limitIncreaseSuggestion
+                self.resetDate = resetDate
+                self.debugDescription = debugDescription
+            }
+        }
+
+        public struct ServiceUnavailable: Sendable {
+            public var debugDescription: String
+            public init(debugDescription: String) { self.debugDescription = debugDescription }
+        }
+
+        public var errorDescription: String? {
+            switch self {
+            case .networkFailure: "The server does not answer."
+            case .quotaLimitReached: "The quota of requests is used up."
+            case .serviceUnavailable: "Private Cloud Compute is not available."
+            }
+        }
+
+        public var failureReason: String? { debugDescription }
+    }
+}
+
+extension PrivateCloudComputeLanguageModel.Error: CustomDebugStringConvertible {
+    public var debugDescription: String {
+        switch self {
+        case .networkFailure(let details): details.debugDescription
+        case .quotaLimitReached(let details): details.debugDescription
+        case .serviceUnavailable(let details): details.debugDescription
+        }
+    }
+}
+
+extension PrivateCloudComputeLanguageModel: LanguageModel {
+    public var capabilities: LanguageModelCapabilities {
+        .init([.guidedGeneration, .reasoning, .toolCalling, .vision])
+    }
+
+    public var executorConfiguration: Executor.Configuration { .init() }
+
+    public struct Executor: LanguageModelExecutor {
+        /// All models of this type are the same.
+        public struct Configuration: Hashable, Sendable {}
+
+        public init(configuration: Configuration) {}
+
+        public func prewarm(model: PrivateCloudComputeLanguageModel, transcript: Transcript) {}
+
+        /// - Throws: `Error.serviceUnavailable` if no server is named; its errors.
+        public func respond(
+            to request: LanguageModelExecutorGenerationRequest, model: PrivateCloudComputeLanguageModel,
+            streamingInto channel: LanguageModelExecutorGenerationChannel
+        ) async throws {
+            let server = try PrivateCloudComputeLanguageModel.needServer()
+            try await ProviderExecution(provider: server.provider).respond(to: request, into: channel)
+        }
+    }
+}

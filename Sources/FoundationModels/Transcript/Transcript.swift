@@ -1,0 +1,230 @@
+public import Foundation
+
+/// The entries of a session, oldest first: instructions, then prompts and the responses to them.
+///
+/// To save a conversation, encode it; to resume it, begin a session with the decoded transcript.
+public struct Transcript: Sendable, Equatable {
+    private var entries: [Entry]
+    /// Records of entries that were dropped from what the model reads because the context was full, oldest record
+    /// first. The entries themselves stay in the transcript.
+    public private(set) var omissions: [Omission]
+
+    public init(entries: some Sequence<Entry> = []) { self.init(entries: entries, omissions: []) }
+
+    init(entries: some Sequence<Entry>, omissions: [Omission]) {
+        self.entries = Array(entries)
+        self.omissions = omissions
+    }
+
+    mutating func record(_ omission: Omission) { omissions.append(omission) }
+}
+
+extension Transcript: RandomAccessCollection, MutableCollection, RangeReplaceableCollection {
+    public typealias Index = Int
+    public typealias Element = Entry
+    public typealias Indices = Range<Int>
+    public typealias SubSequence = Slice<Transcript>
+
+    public init() { self.init(entries: [Entry]()) }
+
+    public var startIndex: Int { entries.startIndex }
+    public var endIndex: Int { entries.endIndex }
+    public subscript(index: Int) -> Entry {
+        get { entries[index] }
+        set { entries[index] = newValue }
+    }
+
+    public mutating func replaceSubrange<NewEntries: Collection<Entry>>(
+        _ subrange: Range<Int>, with newElements: consuming NewEntries
+    ) {
+        entries.replaceSubrange(subrange, with: newElements)
+    }
+}
+
+extension Transcript {
+    /// The entries after the leading instructions, which are always instructions of the session.
+    public var history: ArraySlice<Entry> {
+        get { entries[historyStart...] }
+        set { entries.replaceSubrange(historyStart..., with: newValue) }
+    }
+
+    private var historyStart: Int { entries.first?.isInstructions == true ? 1 : 0 }
+
+    /// Replaces the leading instructions; `nil` removes them.
+    mutating func lead(with instructions: Instructions?) {
+        entries.replaceSubrange(..<historyStart, with: instructions.map { [.instructions($0)] } ?? [])
+    }
+
+    /// The leading instructions.
+    var leading: Instructions? {
+        guard case .instructions(let instructions)? = entries.first else { return nil }
+        return instructions
+    }
+}
+
+extension Transcript {
+    /// One entry of a conversation. Kinds will be added; switch with `@unknown default`.
+    public enum Entry: Sendable, Equatable, Identifiable {
+        case instructions(Instructions)
+        case prompt(Prompt)
+        /// Tool calls that the model made instead of answering.
+        case toolCalls(ToolCalls)
+        /// The output of one call.
+        case toolOutput(ToolOutput)
+        case response(Response)
+        /// The model's reasoning before the calls or the response that follow.
+        case reasoning(Reasoning)
+
+        public var id: String {
+            switch self {
+            case .instructions(let instructions): instructions.id
+            case .prompt(let prompt): prompt.id
+            case .toolCalls(let calls): calls.id
+            case .toolOutput(let output): output.id
+            case .response(let response): response.id
+            case .reasoning(let reasoning): reasoning.id
+            }
+        }
+
+        var isInstructions: Bool { if case .instructions = self { true } else { false } }
+
+        /// The segments of the entry; none for tool calls.
+        var segments: [Segment] {
+            switch self {
+            case .instructions(let instructions): instructions.segments
+            case .prompt(let prompt): prompt.segments
+            case .toolCalls: []
+            case .toolOutput(let output): output.segments
+            case .response(let response): response.segments
+            case .reasoning(let reasoning): reasoning.segments
+            }
+        }
+    }
+
+    /// The system instructions.
+    public struct Instructions: Sendable, Equatable, Identifiable {
+        public var id: String
+        public var segments: [Segment]
+        /// The tools that the model may call.
+        public var toolDefinitions: [ToolDefinition]
+
+        public init(id: String = UUID().uuidString, segments: [Segment], toolDefinitions: [ToolDefinition] = []) {
+            self.id = id
+            self.segments = segments
+            self.toolDefinitions = toolDefinitions
+        }
+    }
+
+    /// A user's prompt.
+    public struct Prompt: Sendable, Identifiable {
+        public var id: String
+        public var segments: [Segment]
+        public var options: GenerationOptions
+        public var contextOptions: ContextOptions
+        /// The app's own values; they reach the executor with the request.
+        public var metadata: [String: any Codable & Sendable & Equatable]
+        /// Schema of the answer; `nil`: any text.
+        public var responseFormat: ResponseFormat?
+
+        public init(
+            id: String = UUID().uuidString, metadata: [String: any Codable & Sendable & Equatable] = [:],
+            segments: [Segment], options: GenerationOptions = GenerationOptions(),
+            responseFormat: ResponseFormat? = nil, contextOptions: ContextOptions = ContextOptions()
+        ) {
+            self.id = id
+            self.metadata = metadata
+            self.segments = segments
+            self.options = options
+            self.responseFormat = responseFormat
+            self.contextOptions = contextOptions
+        }
+
+        public init(
+            id: String = UUID().uuidString, segments: [Segment], options: GenerationOptions = GenerationOptions(),
+            responseFormat: ResponseFormat? = nil
+        ) {
+            self.init(id: id, metadata: [:], segments: segments, options: options, responseFormat: responseFormat)
+        }
+    }
+
+    /// The model's response.
+    public struct Response: Sendable, Identifiable {
+        public var id: String
+        /// Names of the models that answered.
+        public var assetIDs: [String]
+        /// Values that the model's executor added.
+        public internal(set) var metadata: [String: any Codable & Sendable & Equatable]
+        public var segments: [Segment]
+
+        public init(id: String = UUID().uuidString, assetIDs: [String], segments: [Segment]) {
+            self.id = id
+            self.assetIDs = assetIDs
+            self.segments = segments
+            metadata = [:]
+        }
+
+        public init(
+            id: String = UUID().uuidString, metadata: [String: any Sendable & Codable & Equatable] = [:],
+            segments: [Segment]
+        ) {
+            self.init(id: id, assetIDs: [], segments: segments)
+            self.metadata = metadata
+        }
+    }
+
+    /// The model's reasoning. Chat templates render it where the model was trained to read it again.
+    public struct Reasoning: Sendable, Identifiable {
+        public var id: String
+        public var segments: [Segment]
+        /// By which a service recognizes its own reasoning.
+        public var signature: Data?
+        public var metadata: [String: any Codable & Sendable & Equatable]
+
+        public init(
+            id: String = UUID().uuidString, metadata: [String: any Sendable & Codable & Equatable] = [:],
+            segments: [Segment], signature: Data? = nil
+        ) {
+            self.id = id
+            self.metadata = metadata
+            self.segments = segments
+            self.signature = signature
+        }
+    }
+
+    /// A record of turns dropped from what the model reads because the context was full.
+    public struct Omission: Sendable, Equatable, Codable, Identifiable {
+        public var id: String
+        /// The dropped entries, oldest first: whole turns.
+        public var entryIDs: [Entry.ID]
+        /// Shown to the model instead of these and all earlier dropped turns, with `ContextOverflowPolicy.summarize`.
+        public var summary: String?
+
+        init(entryIDs: [Entry.ID], summary: String?) {
+            id = UUID().uuidString
+            self.entryIDs = entryIDs
+            self.summary = summary
+        }
+    }
+}
+
+extension Transcript.Prompt: Equatable {
+    public static func == (one: Self, other: Self) -> Bool {
+        one.id == other.id && one.segments == other.segments && one.options == other.options
+            && one.contextOptions == other.contextOptions && one.responseFormat == other.responseFormat
+            && Metadata(one.metadata) == Metadata(other.metadata)
+    }
+}
+
+extension Transcript.Response: Equatable {
+    public static func == (one: Self, other: Self) -> Bool {
+        one.id == other.id && one.assetIDs == other.assetIDs && one.segments == other.segments
+            && Metadata(one.metadata) == Metadata(other.metadata)
+    }
+}
+
+extension Transcript.Reasoning: Equatable {
+    public static func == (one: Self, other: Self) -> Bool {
+        one.id == other.id && one.segments == other.segments && one.signature == other.signature
+            && Metadata(one.metadata) == Metadata(other.metadata)
+    }
+}
