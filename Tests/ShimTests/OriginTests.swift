@@ -50,6 +50,14 @@ import Testing
         Case(headers: ["Host": "localhost:80", "Origin": "http://localhost:80.evil.example"], isAllowed: false),
         Case(headers: ["Host": "localhost:80", "Origin": "http://evil.example/localhost:80"], isAllowed: false),
         Case(headers: ["Host": "localhost", "Sec-Fetch-Site": "same-origin"]),
+        // Chromium sends an Origin with the page's own modules, whose Host a proxy may have replaced.
+        Case(headers: ["Host": "localhost", "Origin": "http://localhost:90", "Sec-Fetch-Site": "same-origin"]),
+        Case(
+            headers: ["Host": "localhost", "Origin": "http://localhost:90", "Sec-Fetch-Site": "same-site"],
+            isAllowed: false),
+        Case(
+            headers: ["Host": "evil.example", "Origin": "http://evil.example", "Sec-Fetch-Site": "same-origin"],
+            isAllowed: false),
         Case(headers: ["Host": "localhost", "Sec-Fetch-Site": "none"]),
         Case(headers: ["Host": "localhost", "Sec-Fetch-Site": "cross-site"], isAllowed: false),
         Case(headers: ["Host": "localhost", "Sec-Fetch-Site": "same-site"], isAllowed: false),

@@ -34,13 +34,16 @@ struct OriginPolicy: Sendable {
                 "Unknown host name `\(host)`. To allow it, start the server with --allowed-host.",
                 "forbidden_host")
         }
+        let site = request.headers["Sec-Fetch-Site"]
+        // The browser compares the addresses that it knows, also where a proxy has replaced `Host`; no page can set this.
+        guard site != "same-origin" else { return }
         if let origin = request.headers["Origin"] {
             guard allows(origin) || isSame(origin, host) else {
                 throw .forbidden(
                     "Pages of `\(origin)` may not use this server. To allow them, start it with --cors-origin.",
                     "forbidden_origin")
             }
-        } else if !isOpen, let site = request.headers["Sec-Fetch-Site"], site != "same-origin", site != "none" {
+        } else if !isOpen, let site, site != "none" {
             throw .forbidden("Pages of other origins may not use this server.", "forbidden_origin")
         }
     }
