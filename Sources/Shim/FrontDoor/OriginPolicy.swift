@@ -26,7 +26,8 @@ struct OriginPolicy: Sendable {
 
     /// Refuses a request that a foreign page may have caused.
     ///
-    /// - Parameter isOpen: Whether the route is open to everyone, so that links on other sites may lead to it.
+    /// - Parameter isOpen: Whether the route is open to everyone. Links on other sites may lead to it, and the page's own
+    ///   modules come with an `Origin` that is not the `Host` of a proxy.
     func check(_ request: Request, isOpen: Bool) throws(APIError) {
         let host = request.headers["Host"] ?? ""
         guard hostCheck == .none || host.isEmpty || isKnown(Self.name(host)) else {
@@ -36,14 +37,14 @@ struct OriginPolicy: Sendable {
         }
         let site = request.headers["Sec-Fetch-Site"]
         // The browser compares the addresses that it knows, also where a proxy has replaced `Host`; no page can set this.
-        guard site != "same-origin" else { return }
+        guard !isOpen, site != "same-origin" else { return }
         if let origin = request.headers["Origin"] {
             guard allows(origin) || isSame(origin, host) else {
                 throw .forbidden(
                     "Pages of `\(origin)` may not use this server. To allow them, start it with --cors-origin.",
                     "forbidden_origin")
             }
-        } else if !isOpen, let site, site != "none" {
+        } else if let site, site != "none" {
             throw .forbidden("Pages of other origins may not use this server.", "forbidden_origin")
         }
     }
