@@ -112,7 +112,9 @@ extension SpeedResult {
             peakResidentBytes: ThisProcess.peakResidentBytes,
             multipliesBytes: !["F32", "F16", "BF16"].contains(info.quantization) && model.tier != .portable)
         if test.generate > 0 {
-            readBytesPerSecond = model.info.costs.bytesOfStep(of: test) * meanTokensPerSecond / Double(test.batch)
+            let unread = samples.reduce(0) { $0 + Double($1.unreadBytes) } / seconds.reduce(0, +)
+            readBytesPerSecond =
+                model.info.costs.bytesOfStep(of: test) * meanTokensPerSecond / Double(test.batch) - unread
         } else {
             operationsPerSecond = 2 * Double(info.costs.parametersOfPromptToken) * meanTokensPerSecond
         }

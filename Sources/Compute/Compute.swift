@@ -17,6 +17,9 @@ package final class Compute {
     private var inner = AlignedBuffer(byteCount: 0)
     /// The last products, kept to reuse their memory.
     var products = ProductList()
+    var bestSearch = BestSearch()
+    /// Bytes of output heads that did not have to be read, of all steps so far.
+    package var unreadBytes: Int { bestSearch.unreadBytes }
     /// Called with the weights and the input of each product, to collect statistics.
     package var observer: ((WeightMatrix, Matrix) -> Void)?
     /// Collects the times of the operations; set by `LocalModel.profile`.

@@ -114,7 +114,8 @@ struct WideKernels: Sendable {
             UnsafePointer<Float>, _ count: Int, _ pair: Bool, UnsafeMutableRawPointer, _ sliceStride: Int,
             _ columns: Int, _ column: Int
         ) -> Float
-    var unpackPanel: @Sendable (PackedLayout, UnsafeRawPointer, Int, UnsafeMutableRawPointer) -> Void
+    var unpackPanel:
+        @Sendable (PackedLayout, UnsafeRawPointer, _ trailing: UnsafeRawPointer?, Int, UnsafeMutableRawPointer) -> Void
     var multiplyTiles: @Sendable (WideProduct) -> Void
     /// Products of up to `WideTile.streamedTokens` tokens.
     var multiplyTokens: @Sendable (PackedProduct) -> Void

@@ -9,11 +9,29 @@ package struct PackedWeights: Sendable {
     let layout: PackedLayout
     let columns: Int
     fileprivate var place: RepackedWeights.Place
+    /// Where the trailing part of split weights is; see `PackedLayout.leadingQ8_0`.
+    fileprivate var trailingPlace: RepackedWeights.Place?
 
     /// The blocks of rows `16 * index ..< 16 * index + 16`.
     func group(_ index: Int) -> UnsafeRawPointer { place.base + index * groupBytes }
 
+    /// Their trailing parts; `nil`: the weights are not split.
+    func trailing(_ index: Int) -> UnsafeRawPointer? { trailingPlace.map { $0.base + index * trailingBytes } }
+
+    var isSplit: Bool { trailingPlace != nil }
+
     private var groupBytes: Int { layout.bytes(rows: PackedLayout.rows, columns: columns) }
+    private var trailingBytes: Int { columns / PackedLayout.columns * PackedLayout.trailingBytes }
+
+    /// Bytes of `rows` rows, all parts.
+    func bytes(rows: Int) -> Int {
+        rows / PackedLayout.rows * (groupBytes + (isSplit ? trailingBytes : 0))
+    }
+
+    fileprivate mutating func drop(groups count: Int) {
+        if let trailing = trailing(count) { trailingPlace?.base = trailing }
+        place.base = group(count)
+    }
 }
 
 /// F32, F16 or BF16 weights in groups of 16 rows; see `PackedFloats`.
@@ -82,7 +100,7 @@ package enum RepackedWeights: Sendable {
     package func suffix(fromRow row: Int) -> RepackedWeights {
         switch self {
         case .integers(var weights):
-            weights.place.base = weights.group(row / PackedLayout.rows)
+            weights.drop(groups: row / PackedLayout.rows)
             return .integers(weights)
         case .floats(var weights):
             weights.place.base = weights.group(row / PackedFloats.rows)
@@ -180,13 +198,16 @@ package struct WeightPacker {
     /// Called with a tensor that contains a scale that is not finite.
     let refuse: (TensorView) -> Void
     private let memory = PackingMemory()
+    /// Whether the tier can bound results by the leading part of split weights.
+    let splits: Bool
 
     package init(
-        pool: ThreadPool, formats: Set<TensorType>, experts: ExpertCache? = nil,
+        pool: ThreadPool, kernels: KernelSet, experts: ExpertCache? = nil,
         progress: @escaping (TensorView, Int) -> Bool, refuse: @escaping (TensorView) -> Void
     ) {
         self.pool = pool
-        self.formats = formats
+        formats = kernels.packedFormats
+        splits = kernels.wideProducts != nil
         self.experts = experts
         self.progress = progress
         self.refuse = refuse
@@ -209,15 +230,69 @@ package struct WeightPacker {
     /// The matrices of a three-dimensional tensor are concatenated, each in groups of its own.
     package func pack(_ tensor: TensorView) -> RepackedWeights? {
         let columns = tensor.shape[0]
-        let groups = tensor.count / columns / PackedLayout.rows
-        guard let layout = Self.layout(tensor, formats), progress(tensor, 0),
-            let (memory, offset) = memory.allocate(
-                bytes: layout.bytes(rows: groups * PackedLayout.rows, columns: columns))
+        guard let layout = Self.layout(tensor, formats) else { return nil }
+        let packedBytes = layout.bytes(rows: PackedLayout.rows, columns: columns)
+        return pack(tensor, groupBytes: packedBytes) { rows, group, memory in
+            layout.pack(rows, rowBytes: tensor.rowBytes, columns: columns, into: memory + group * packedBytes)
+        } weights: { layout.weights(columns: columns, in: $0, offset: $1) }
+    }
+
+    /// The same for a matrix of which mostly the rows with the largest results are wanted, as of logits. Q8_0 is split into a
+    /// leading and a trailing part, see `PackedLayout.leadingQ8_0`, if the matrix is large.
+    package func packHead(_ tensor: TensorView) -> RepackedWeights? {
+        let (columns, rows) = (tensor.shape[0], tensor.count / tensor.shape[0])
+        guard splits, tensor.type == .Q8_0, formats.contains(.Q8_0), rows % PackedLayout.rows == 0,
+            rows >= Self.leastSplitRows, !hasNegativeScales(tensor)
+        else { return pack(tensor) }
+        let layout = PackedLayout.leadingQ8_0
+        let leadingBytes = layout.bytes(rows: PackedLayout.rows, columns: columns)
+        let trailingBytes = columns / PackedLayout.columns * PackedLayout.trailingBytes
+        let trailingOffset = (leadingBytes * (rows / PackedLayout.rows) + 63) & ~63
+        return pack(tensor, groupBytes: leadingBytes + trailingBytes, surplus: 64) { source, group, memory in
+            packSplit(
+                source, rowBytes: tensor.rowBytes, columns: columns, into: memory + group * leadingBytes,
+                trailing: memory + trailingOffset + group * trailingBytes)
+        } weights: {
+            .integers(
+                PackedWeights(
+                    layout: layout, columns: columns, place: .init($0, offset: $1),
+                    trailingPlace: .init($0, offset: $1 + trailingOffset)))
+        }
+    }
+
+    /// Whether a block of Q8_0 has a negative scale, which would make its largest result its smallest. Quantizers write none.
+    private func hasNegativeScales(_ tensor: TensorView) -> Bool {
+        let pieces = 256
+        let blocks = tensor.byteCount / tensor.type.blockBytes
+        let signs = Atomic<UInt8>(0)
+        pool.forEach(pieces) { piece, _ in
+            var high: UInt8 = 0
+            for block in blocks * piece / pieces..<blocks * (piece + 1) / pieces {
+                high |= tensor.bytes[block &* tensor.type.blockBytes &+ 1]
+            }
+            signs.bitwiseOr(high, ordering: .relaxed)
+        }
+        return signs.load(ordering: .relaxed) & 0x80 != 0
+    }
+
+    /// Of fewer rows all results are computed as fast as the largest ones are found.
+    private static let leastSplitRows = 1 << 14
+
+    /// - Parameters:
+    ///   - groupBytes: Bytes of a group of 16 packed rows.
+    ///   - surplus: Further bytes of the matrix.
+    ///   - packGroup: Packs the rows at its first argument, group number `group`, into memory that begins at the last.
+    private func pack(
+        _ tensor: TensorView, groupBytes packedBytes: Int, surplus: Int = 0,
+        _ packGroup: (UnsafeRawPointer, _ group: Int, UnsafeMutableRawPointer) -> Void,
+        weights: (RepackedWeights.Memory, _ offset: Int) -> RepackedWeights
+    ) -> RepackedWeights? {
+        let groups = tensor.count / tensor.shape[0] / PackedLayout.rows
+        guard progress(tensor, 0), let (memory, offset) = memory.allocate(bytes: groups * packedBytes + surplus)
         else { return nil }
         tensor.file.prefetch(tensor.range)
-        let (source, rowBytes) = (tensor.bytes.baseAddress!, tensor.rowBytes)
-        let groupBytes = PackedLayout.rows * rowBytes
-        let packedBytes = layout.bytes(rows: PackedLayout.rows, columns: columns)
+        let source = tensor.bytes.baseAddress!
+        let groupBytes = PackedLayout.rows * tensor.rowBytes
         let isFinite = Atomic(true)
         func check(_ rows: UnsafeRawPointer, bytes: Int) {
             if firstNonFiniteBlock(tensor.type, rows, count: bytes / tensor.type.blockBytes) != nil {
@@ -226,8 +301,7 @@ package struct WeightPacker {
         }
         pool.forEach(groups) { group, _ in
             let rows = source + group * groupBytes
-            layout.pack(
-                rows, rowBytes: rowBytes, columns: columns, into: memory.base + offset + group * packedBytes)
+            packGroup(rows, group, memory.base + offset)
             // The group is in the processor's cache now, so this check costs no memory access.
             check(rows, bytes: groupBytes)
         }
@@ -235,6 +309,6 @@ package struct WeightPacker {
         if !isFinite.load(ordering: .relaxed) { refuse(tensor) }
         // Computed bytes would be computed again for the rows that are not repacked.
         if tensor.file.isFile || groups * groupBytes == tensor.byteCount { tensor.file.giveBack(tensor.range) }
-        return progress(tensor, tensor.byteCount) ? layout.weights(columns: columns, in: memory, offset: offset) : nil
+        return progress(tensor, tensor.byteCount) ? weights(memory, offset) : nil
     }
 }

@@ -30,6 +30,8 @@ package struct Step {
     package private(set) var outputRows: [Int] = []
     /// The kind of output.
     package var output = Output.logits
+    /// Which logits of each output row are needed; empty: all.
+    package var wanted: [BestOutputs] = []
     /// Polled between layers: whether the result is no longer needed. The result is then undefined.
     package var isAbandoned: () -> Bool = { false }
 

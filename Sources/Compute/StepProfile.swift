@@ -67,8 +67,8 @@ extension ProfiledPart {
         let products = Double(2 * weights.rows * weights.columns)
         let columns =
             input.rounded.map { $0.tokens + $0.pairedTokens } ?? input.wide.map { $0.tokens + $0.pairedTokens }
-        if let layout = weights.packed?.layout, let columns {
-            bytes += Double(layout.bytes(rows: weights.rows, columns: weights.columns))
+        if let packed = weights.packed, let columns {
+            bytes += Double(packed.bytes(rows: weights.rows))
             byteOperations += products * Double(columns)
         } else {
             let words = weights.packedFloats == nil ? 0 : input.words?.rows.count ?? 0

@@ -143,7 +143,8 @@ extension Compute {
                     scales: input.scales + tile.tokens.lowerBound, weights: weights.group(groups.lowerBound),
                     groups: groups.count,
                     blocks: weights.columns / weights.layout.type.blockValues,
-                    c: output[tile.tokens.lowerBound] + firstRow, cStride: output.stride))
+                    c: output[tile.tokens.lowerBound] + firstRow, cStride: output.stride,
+                    trailing: weights.trailing(groups.lowerBound)))
         }
     }
 
@@ -159,8 +160,10 @@ extension Compute {
         panelProduct(input, slices: (blocks + blocksOfSlice - 1) / blocksOfSlice).run(
             groups, scratch,
             unpack: { group, slice, panel in
+                let first = slice * blocksOfSlice
                 kernels.unpackPanel(
-                    layout, weights.group(group) + slice * blocksOfSlice * layout.blockBytes, blockCount(slice), panel)
+                    layout, weights.group(group) + first * layout.blockBytes,
+                    weights.trailing(group).map { $0 + first * PackedLayout.trailingBytes }, blockCount(slice), panel)
             },
             multiply: { slice, panels, count, results in
                 var index = 0

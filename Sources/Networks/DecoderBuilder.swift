@@ -113,14 +113,18 @@ final class DecoderBuilder {
     }
 
     func head(_ table: WeightMatrix) throws(ModelFileError) -> OutputHead {
+        let (logitScale, softcap) = (try factor(family.logitScale), try factor(family.logitSoftcap))
+        // Their largest logits are those of the largest products.
+        let isPlain = logitScale == 1 && softcap == 0
         let projection =
             file.tensorIfPresent("output.weight") == nil
-            ? Linear(weights: file.weights(table.tensor)) : try file.linear("output", from: width, to: table.rows)
+            ? Linear(weights: isPlain ? file.headWeights(table.tensor) : file.weights(table.tensor))
+            : try file.linear("output", from: width, to: table.rows, isHead: isPlain)
         var norm: Norm?
         if let name = family.outputNorm { norm = try self.norm(name) }
         return OutputHead(
             norm: norm, projection: projection, stateScale: try factor(family.stateScale),
-            logitScale: try factor(family.logitScale), softcap: try factor(family.logitSoftcap))
+            logitScale: logitScale, softcap: softcap)
     }
 
     func factor(_ factor: Family.Factor) throws(ModelFileError) -> Float { try factor.value(self) }

@@ -21,12 +21,22 @@ extension ModelReader {
     /// A weight matrix, repacked if there is a packer.
     func weights(_ tensor: TensorView) -> WeightMatrix { WeightMatrix(tensor, packed: packer?.pack(tensor)) }
 
+    /// The weights of an output head, of which mostly the rows with the largest results are wanted.
+    func headWeights(_ tensor: TensorView) -> WeightMatrix {
+        WeightMatrix(tensor, packed: packer?.packHead(tensor))
+    }
+
     /// `name.weight` `[outputs, inputs]`, with `name.scale` and `name.bias` if present.
-    func linear(_ name: String, from inputs: Int, to outputs: Int) throws(ModelFileError) -> Linear {
-        Linear(
-            weights: weights(try tensor(name + ".weight", shape: [inputs, outputs])),
-            scale: try vectorIfPresent(name + ".scale", 1)?[0] ?? 1,
-            bias: try vectorIfPresent(name + ".bias", outputs))
+    ///
+    /// - Parameter isHead: Whether mostly the largest outputs are wanted.
+    func linear(
+        _ name: String, from inputs: Int, to outputs: Int, isHead: Bool = false
+    ) throws(ModelFileError) -> Linear {
+        let tensor = try tensor(name + ".weight", shape: [inputs, outputs])
+        let scale = try vectorIfPresent(name + ".scale", 1)?[0] ?? 1
+        let bias = try vectorIfPresent(name + ".bias", outputs)
+        let isPlain = scale == 1 && bias == nil
+        return Linear(weights: isHead && isPlain ? headWeights(tensor) : weights(tensor), scale: scale, bias: bias)
     }
 
     /// Splits the fused projection `name.weight` into parts of `outputs` rows each.

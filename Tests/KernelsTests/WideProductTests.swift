@@ -164,6 +164,49 @@
             }
         }
 
+        @Test(arguments: [32, 256, 288, 576])
+        func `split weights are the same weights`(columns: Int) {
+            let weights = WideReference.Weights(.Q8_0, columns: columns)
+            #expect(weights.splitPanelsAreSame())
+            for tokens in 1...WideTile.streamedTokens {
+                let shape = WideReference.Shape(columns: WideTile.streamedColumns(tokens), pairs: true)
+                let tile = WideReference.Tile(shape, tokens: tokens, count: columns, seed: UInt64(tokens))
+                for groups in [1, 2, 3] {
+                    let stride = 16 * groups + 3
+                    var (whole, split) = ([Float](repeating: 7, count: tokens * stride), [Float]())
+                    split = whole
+                    weights.multiplyTokens(tile, tokens: tokens, groups: groups, &whole, stride: stride)
+                    weights.multiplySplit(tile, tokens: tokens, groups: groups, &split, stride: stride)
+                    #expect(split == whole)
+                }
+            }
+        }
+
+        /// The leading part of a code has its six upper bits: `code & 252`.
+        @Test func `bounds are products with the leading part, less what is given`() {
+            let columns = 288
+            let weights = WideReference.Weights(.Q8_0, columns: columns, filledWith: 0x37)
+            let scale = Double(Float16(bitPattern: 0x3737))
+            for tokens in 1...WideTile.streamedTokens {
+                let shape = WideReference.Shape(columns: WideTile.streamedColumns(tokens), pairs: true)
+                let tile = WideReference.Tile(shape, tokens: tokens, count: columns, seed: UInt64(tokens))
+                let bounds = (0..<columns / 32 * shape.columns).map { Float($0 % 7) - 3 }
+                var c = [Float](repeating: 7, count: tokens * 48)
+                weights.multiplySplit(tile, tokens: tokens, groups: 3, &c, stride: 48, bounds: bounds)
+                for token in 0..<tokens {
+                    let column = shape.column(token)
+                    // Activations as the tile has them, without its token's scale.
+                    let down = Double(tile.scales[column])
+                    let sum = tile.values(column: column, count: columns).reduce(0) { $0 + $1 / down }
+                    let given = (0..<columns / 32).reduce(0) { $0 + Double(bounds[$1 * shape.columns + column + 1]) }
+                    let expected = scale * (Double((0x37 + 128) & 252) * sum - given)
+                    let found = Double(c[token * 48]) / Double(WideReference.Weights.tokenScale(token))
+                    #expect(abs(found - expected) < 1e-4 * (1 + abs(expected)))
+                    #expect(c[token * 48..<token * 48 + 48].allSatisfy { $0 == c[token * 48] })
+                }
+            }
+        }
+
         @Test(arguments: [TensorType.Q4_0, .Q8_0, .Q2_K, .Q4_K, .Q6_K, .MXFP4])
         func `rows with scales of zero are zero`(type: TensorType) {
             let columns = Self.columns(type)

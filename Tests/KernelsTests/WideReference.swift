@@ -174,6 +174,8 @@
             let columns: Int
             let packed: [UInt8]
             let rows: [[Float]]
+            /// The rows as in the file.
+            private let file: [UInt8]
 
             /// - Parameter byte: All bytes of the file.
             init(_ type: TensorType, columns: Int, filledWith byte: UInt8? = nil) {
@@ -193,6 +195,7 @@
                 var packed = [UInt8](repeating: 0xee, count: columns / type.blockValues * layout.blockBytes)
                 pack(layout, bytes, rowBytes: rowBytes, columns: columns, into: &packed)
                 self.packed = packed
+                file = bytes
             }
 
             private var blocksOfSlice: Int { 256 / layout.type.blockValues }
@@ -253,6 +256,64 @@
                                     blocks: columns / layout.type.blockValues, c: c.baseAddress!, cStride: stride))
                         }
                     }
+                }
+            }
+
+            /// The same weights split, of Q8_0, which must have the same results; or bounds of them.
+            func multiplySplit(
+                _ tile: Tile, tokens: Int, groups: Int, _ c: inout [Float], stride: Int, bounds: [Float]? = nil
+            ) {
+                let layout = PackedLayout.leadingQ8_0
+                let (leading, trailing) = split(groups)
+                let scales = (0..<tokens).map(Self.tokenScale)
+                tile.bytes.withUnsafeBytes { bytes in
+                    leading.withUnsafeBytes { leading in
+                        trailing.withUnsafeBytes { trailing in
+                            c.withUnsafeMutableBufferPointer { c in
+                                func run(_ bounds: UnsafePointer<Float>?) {
+                                    KernelsAVX512.multiplyTokens(
+                                        PackedProduct(
+                                            layout: layout, tile: bytes.baseAddress!, tokens: tokens, scales: scales,
+                                            weights: leading.baseAddress!, groups: groups, blocks: columns / 32,
+                                            c: c.baseAddress!, cStride: stride, trailing: trailing.baseAddress!,
+                                            bounds: bounds))
+                                }
+                                if let bounds { bounds.withUnsafeBufferPointer { run($0.baseAddress) } } else { run(nil) }
+                            }
+                        }
+                    }
+                }
+            }
+
+            /// The leading and the trailing parts of equal groups.
+            private func split(_ groups: Int) -> (leading: [UInt8], trailing: [UInt8]) {
+                let layout = PackedLayout.leadingQ8_0
+                var leading = [UInt8](repeating: 0xee, count: columns / 32 * layout.blockBytes)
+                var trailing = [UInt8](repeating: 0xee, count: columns / 32 * PackedLayout.trailingBytes)
+                packSplit(
+                    file, rowBytes: layout.type.bytes(forValues: columns)!, columns: columns, into: &leading,
+                    trailing: &trailing)
+                return (
+                    Array(repeating: leading, count: groups).flatMap { $0 },
+                    Array(repeating: trailing, count: groups).flatMap { $0 }
+                )
+            }
+
+            /// Whether the panels of the split weights are the same.
+            func splitPanelsAreSame() -> Bool {
+                let layout = PackedLayout.leadingQ8_0
+                let (leading, trailing) = split(1)
+                return panel().slices.enumerated().allSatisfy { index, slice in
+                    var panel = [UInt8](repeating: 0, count: WidePanel.sliceBytes)
+                    leading.withUnsafeBytes { leading in
+                        trailing.withUnsafeBytes { trailing in
+                            KernelsAVX512.unpackPanel(
+                                layout, leading.baseAddress! + 8 * index * layout.blockBytes,
+                                trailing: trailing.baseAddress! + 8 * index * PackedLayout.trailingBytes,
+                                count: min(8, columns / 32 - 8 * index), into: &panel)
+                        }
+                    }
+                    return panel == slice
                 }
             }
 

@@ -39,6 +39,50 @@ import Testing
         #expect([1, 5, 2, 5].withUnsafeBufferPointer { sampler.next($0) } == 1)
     }
 
+    /// A choice from the logits that a sampler wants, with all others missing, is that from all logits.
+    @Test func `a sampler chooses the same from the logits that it wants`() throws {
+        let chains: [(chain: Sampler.Chain, isLimited: Bool)] = [
+            (chain(temperature: 0), true), (chain(temperature: 0, topK: 5, topP: 0.5), true),
+            (chain(topK: 40), true), (chain(topK: 7, topP: 0.8, minP: 0.1, typicalP: 0.9), true),
+            (chain(minP: 0.05), true), (chain(temperature: 3, minP: 0.3), true), (chain(topK: 1_000), false),
+            (chain(topP: 0.9, minP: 0.05), false), (chain(minP: 0.05, typicalP: 0.9), false), (chain(), false),
+            (chain(minP: 0.05, repetitionPenalty: 1.1), false),
+        ]
+        var generator = SeededGenerator(seed: 1)
+        for (chain, isLimited) in chains {
+            for seed in 0..<20 {
+                var options = SamplingOptions(seed: UInt64(seed))
+                if seed % 4 == 1 { options.xtc = .init(probability: 0.5, threshold: 0.1) }
+                if seed % 4 == 2 { options.dynamicTemperature = .init(range: 0.5) }
+                if seed % 4 == 3 { (options.minimumTokens, options.stopTokens) = (3, [1, 2, 3]) }
+                var whole = Sampler(chain: chain, options: options, prompt: [])
+                var limited = whole
+                for _ in 0..<8 {
+                    let logits = (0..<3_000).map { _ in Float.random(in: -6...6, using: &generator) }
+                    #expect((limited.wanted != nil) == isLimited)
+                    var left = logits
+                    if let wanted = limited.wanted {
+                        let least = logits.sorted(by: >)[wanted.count - 1] - wanted.margin
+                        left = logits.map { $0 >= least ? $0 : -Float.greatestFiniteMagnitude }
+                    }
+                    let tokens = (
+                        logits.withUnsafeBufferPointer { whole.next($0) },
+                        left.withUnsafeBufferPointer { limited.next($0) }
+                    )
+                    #expect(tokens.0 == tokens.1)
+                    #expect(whole.logprob(of: tokens.0, top: 5) == limited.logprob(of: tokens.1, top: 5))
+                }
+            }
+        }
+        // Whatever changes logits, or depends on all of them.
+        for options in [
+            SamplingOptions(logitBias: [5: 1]), SamplingOptions(presencePenalty: 1),
+            SamplingOptions(mirostat: .init(.two)), SamplingOptions(topNSigma: 1), SamplingOptions(dry: .init(multiplier: 1)),
+        ] {
+            #expect(Sampler(chain: chain(minP: 0.05), options: options, prompt: []).wanted == nil)
+        }
+    }
+
     @Test func `the probabilities after sampling are those of the candidates that the filters leave`() {
         func last(_ chain: Sampler.Chain, _ options: SamplingOptions = .init(seed: 3)) -> TokenLogprob {
             var sampler = Sampler(chain: chain, options: options, prompt: [])

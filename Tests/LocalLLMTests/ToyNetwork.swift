@@ -182,6 +182,6 @@ struct ToyLayers: Sendable, CustomTestStringConvertible {
 extension Compute {
     /// Repacks a file's weights, as loading a model does: sums are in another order then.
     var packer: WeightPacker {
-        WeightPacker(pool: pool, formats: kernels.packedFormats, progress: { _, _ in true }, refuse: { _ in })
+        WeightPacker(pool: pool, kernels: kernels, progress: { _, _ in true }, refuse: { _ in })
     }
 }

@@ -45,7 +45,7 @@
                     KernelsAVX512.roundToken(
                         $0, count: $1, pair: $2, into: $3, sliceStride: $4, columns: $5, column: $6)
                 },
-                unpackPanel: { KernelsAVX512.unpackPanel($0, $1, count: $2, into: $3) },
+                unpackPanel: { KernelsAVX512.unpackPanel($0, $1, trailing: $2, count: $3, into: $4) },
                 multiplyTiles: { KernelsAVX512.multiplyTiles($0) },
                 multiplyTokens: { KernelsAVX512.multiplyTokens($0) },
                 scaleResults: { KernelsAVX512.scaleResults($0, stride: $1, groups: $2, by: $3, into: $4) })

@@ -1,3 +1,4 @@
+import Compute
 import Constraint
 import Platform
 import Tokenizer
@@ -50,6 +51,27 @@ package struct Sampler {
         dry = options.dry.map { DRYSampler($0, prompt: prompt, tokenizer: tokenizer) }
         mirostat = options.mirostat.map { MirostatSampler($0) }
         endTokens = tokenizer?.endOfGeneration ?? []
+    }
+
+    /// The logits that the choice of the next token depends on; `nil`: all of them.
+    var wanted: BestOutputs? {
+        guard !changesLogits, mirostat == nil, (options.topNSigma ?? 0) <= 0 else { return nil }
+        // Some of the best may be dropped.
+        var count = 1 + chain.suppressed.count
+        if generatedCount < options.minimumTokens || options.ignoresEndOfSequence {
+            count += endTokens.count + options.stopTokens.count
+        }
+        var margin: Float = 0
+        if chain.temperature > 0 {
+            if chain.topK > 0 {
+                count += chain.topK - 1
+            } else {
+                guard chain.typicalP >= 1, chain.topP >= 1, chain.minP > 0 else { return nil }
+                // A little more than the filter keeps.
+                margin = Float(-log(chain.minP)) + 0.01
+            }
+        }
+        return count <= BestOutputs.mostWanted ? BestOutputs(count: count, margin: margin) : nil
     }
 
     /// - Parameter logits: One for each token of the vocabulary.

@@ -348,6 +348,7 @@ package final class ModelThread: @unchecked Sendable {
                 sequence.enter(entry.tokens), to: sequence.progress.state, output: .tail(entry.outputs),
                 isAnswer: entry.isAnswer, adapters: sequence.progress.adapters)
         }
+        step.wanted = wantedLogits(of: entries)
         let started = ContinuousClock.now
         // The masks of the choices after this step depend on no logits: they are computed beside it.
         for entry in entries where entry.outputs > 0 { sequences[entry.id]!.beginMask() }
@@ -384,6 +385,16 @@ package final class ModelThread: @unchecked Sendable {
             zip(entries, outcomes).compactMap { entry, outcome in
                 outcome.map { (id: entry.id, hasSampled: entry.outputs > 0, outcome: $0) }
             }, room)
+    }
+
+    /// The logits that the step's sequences need; empty: all of them.
+    private func wantedLogits(of entries: [Scheduler.Entry]) -> [BestOutputs] {
+        var wanted: [BestOutputs] = []
+        for entry in entries where entry.outputs > 0 {
+            guard let one = sequences[entry.id]!.answer.wanted else { return [] }
+            wanted += Array(repeating: one, count: entry.outputs)
+        }
+        return wanted
     }
 
     /// Ends or continues sequences after a step's sampling.

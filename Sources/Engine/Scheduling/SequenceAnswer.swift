@@ -1,3 +1,4 @@
+import Compute
 import Constraint
 import Platform
 import Tokenizer
@@ -61,6 +62,12 @@ final class SequenceAnswer {
         listsSampled = options.listsSampled
         stopTokens = options.stopTokens
         reportsProgress = options.reportsProgress
+    }
+
+    /// The logits that the next choice depends on; `nil`: all of them.
+    var wanted: BestOutputs? {
+        let reports = topLogprobs != nil && !listsSampled
+        return constraint == nil && !reports ? sampler.wanted : nil
     }
 
     /// Samples the next token and sends its text, except that of the last token.

@@ -4,10 +4,14 @@ import CIntrinsics
 public import KernelFormats
 
 /// Unpacks packed blocks of a group of 16 rows into a panel. Supports every packed layout.
+///
+/// - Parameter trailing: The trailing part of the first block, if the weights are split.
 @inline(never)
 public func unpackPanel(
-    _ layout: PackedLayout, _ blocks: UnsafeRawPointer, count: Int, into panel: UnsafeMutableRawPointer
+    _ layout: PackedLayout, _ blocks: UnsafeRawPointer, trailing: UnsafeRawPointer? = nil, count: Int,
+    into panel: UnsafeMutableRawPointer
 ) {
+    if let trailing { return unpack(SplitQ8_0.self, layout, blocks, count, panel, trailing) }
     switch layout.format {
     case .Q4_0: unpack(PackedQ4_0.self, layout, blocks, count, panel)
     case .Q4_1: unpack(PackedQ4_1.self, layout, blocks, count, panel)
@@ -48,9 +52,11 @@ func panelOffsets(_ segment: Int, segments: Int) -> Int { panelScales(segments) 
 
 @inline(__always)
 private func unpack<Format: PackedFormat>(
-    _: Format.Type, _ layout: PackedLayout, _ blocks: UnsafeRawPointer, _ count: Int, _ panel: UnsafeMutableRawPointer
+    _: Format.Type, _ layout: PackedLayout, _ blocks: UnsafeRawPointer, _ count: Int, _ panel: UnsafeMutableRawPointer,
+    _ trailing: UnsafeRawPointer? = nil
 ) {
     var (block, target) = (blocks, panel)
+    var trailing = trailing ?? blocks
     let partBytes = layout.blockBytes / layout.parts
     let hasOffsets = Format.offsets == .ofSegments
     let center = _mm512_set1_epi8(Int8(truncatingIfNeeded: layout.format.center))
@@ -59,8 +65,9 @@ private func unpack<Format: PackedFormat>(
         var planes = block + layout.scaleBytes
         for part in 0..<layout.parts {
             prefetchLines(planes + bytesAhead, partBytes)
+            if Format.isSplit { prefetchLines(trailing + bytesAhead / 4, PackedLayout.trailingBytes) }
             for step in 0..<4 {
-                let (low, high) = Format.codes(planes, step)
+                let (low, high) = Format.codes(planes, trailing, step)
                 (target + 64 &* step).storeBytes(of: low, as: __m512i.self)
                 (target + (64 &* step &+ 256)).storeBytes(of: high, as: __m512i.self)
             }
@@ -87,6 +94,7 @@ private func unpack<Format: PackedFormat>(
                 }
             }
             planes += layout.planeBytes
+            if Format.isSplit { trailing += PackedLayout.trailingBytes }
             target += panelPartBytes(segments: Format.segments, hasOffsets: hasOffsets)
         }
         if Format.offsets == .ofParts {

@@ -6,7 +6,8 @@
 import CIntrinsics
 public import KernelFormats
 
-/// Multiplies a tile of up to eight tokens, pairs of columns, by packed weights.
+/// Multiplies a tile of up to eight tokens, pairs of columns, by packed weights; or computes upper bounds of the results, if
+/// the product has `bounds`.
 @inline(never)
 public func multiplyTokens(_ product: PackedProduct) {
     switch product.layout.format {
@@ -14,6 +15,8 @@ public func multiplyTokens(_ product: PackedProduct) {
     case .Q4_1: multiply(PackedQ4_1.self, product)
     case .Q5_0: multiply(PackedQ5_0.self, product)
     case .Q5_1: multiply(PackedQ5_1.self, product)
+    case .Q8_0 where product.bounds != nil: multiply(LeadingQ8_0.self, product)
+    case .Q8_0 where product.trailing != nil: multiply(SplitQ8_0.self, product)
     case .Q8_0: multiply(PackedQ8_0.self, product)
     case .Q2_K: multiply(PackedQ2_K.self, product)
     case .Q3_K: multiply(PackedQ3_K.self, product)
@@ -217,6 +220,11 @@ private func multiply<Format: PackedFormat>(
     let toSecond = hasSecond ? groupBytes : 0
     let end = block + groupBytes
     let partBytes = layout.blockBytes / layout.parts
+    let trailingBytes = product.blocks &* PackedLayout.trailingBytes
+    var trailing = block
+    if Format.isSplit, let first = product.trailing { trailing = first + group &* trailingBytes }
+    let toSecondTrailing = hasSecond ? trailingBytes : 0
+    var bounds = product.bounds
     // One token is multiplied faster than several, and so needs its weights earlier.
     let bytesAhead = tokens == 1 ? 6912 : bytesAhead
     var t0 = Token(), t1 = Token(), t2 = Token(), t3 = Token()
@@ -236,6 +244,11 @@ private func multiply<Format: PackedFormat>(
             let skipped = both && ahead >= end ? groupBytes : 0
             prefetchLines(ahead + skipped, partBytes)
             if both { prefetchLines(ahead + (skipped &+ toSecond), partBytes) }
+            if Format.isSplit {
+                let ahead = trailing + bytesAhead
+                prefetchLines(ahead, PackedLayout.trailingBytes)
+                if both { prefetchLines(ahead + toSecondTrailing, PackedLayout.trailingBytes) }
+            }
             let x = (slice + 32 &* columns &* slicePart).assumingMemoryBound(to: Int32.self)
             let basesOfSlice = (slice + WideTile.bases &* columns).assumingMemoryBound(to: Float.self)
             let bases = basesOfSlice + slicePart &* columns
@@ -275,7 +288,9 @@ private func multiply<Format: PackedFormat>(
             @inline(__always)
             func finish(_ segment: Int, _ bases: UnsafePointer<Float>) {
                 let scales = segment == 0 ? first : second
-                let sums = Format.offsets == .ofSegments ? numbers.sums(segment, slicePart) : nil
+                var sums: UnsafePointer<Float>?
+                if Format.offsets == .ofSegments { sums = numbers.sums(segment, slicePart) }
+                if Format.offsets == .ofBounds { sums = bounds }
                 t0.finish(scales, bases, sum: sums?[1], both: both)
                 if tokens > 1 { t1.finish(scales, bases + 2, sum: sums?[3], both: both) }
                 if tokens > 2 { t2.finish(scales, bases + 4, sum: sums?[5], both: both) }
@@ -287,7 +302,8 @@ private func multiply<Format: PackedFormat>(
             }
             @inline(__always)
             func add(_ planes: UnsafeRawPointer, _ step: Int, low: Bool, high: Bool) {
-                let a = Format.codes(planes, step), b = both ? Format.codes(planes + toSecond, step) : a
+                let a = Format.codes(planes, trailing, step)
+                let b = both ? Format.codes(planes + toSecond, trailing + toSecondTrailing, step) : a
                 let low = low ? x + step &* columns : nil, high = high ? x + (step &+ 4) &* columns : nil
                 if let low, let high {
                     // Over all steps, the compiler would read several activations at once and take them apart again.
@@ -321,6 +337,8 @@ private func multiply<Format: PackedFormat>(
                 addSteps(planes, low: false, high: true)
                 finish(1, bases)
             }
+            if Format.isSplit { trailing += PackedLayout.trailingBytes }
+            if Format.offsets == .ofBounds { bounds = bounds.map { $0 + columns } }
             slicePart &+= 1
             if slicePart == WideTile.sliceParts {
                 if Format.offsets == .ofParts {

@@ -11,6 +11,9 @@ protocol PackedFormat {
     static func shared(_ block: UnsafeRawPointer) -> Shared
     /// The codes of steps `step` (in 0..<4) and `step + 4`, from the planes of 32 columns; unsigned bytes.
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i)
+    /// Whether the lowest bits of the codes are elsewhere, in `trailing`, and the codes with them.
+    static var isSplit: Bool { get }
+    static func codes(_ planes: UnsafeRawPointer, _ trailing: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i)
     /// Scales of a segment, which are 0 or at least 2^-79, and its offsets with `.ofSegments`.
     static func scales(
         _ shared: Shared, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
@@ -28,9 +31,16 @@ enum Offsets {
     case ofSegments
     /// An integer per 32 columns, `minimums`, with a scale per block of 256.
     case ofParts
+    /// The scale, times what the product has as its `bounds`.
+    case ofBounds
 }
 
 extension PackedFormat {
+    @inline(__always) static var isSplit: Bool { false }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ trailing: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) {
+        codes(planes, step)
+    }
     @inline(__always) static var offsets: Offsets { .none }
     @inline(__always) static func minimums(_ block: UnsafeRawPointer, _ part: Int) -> __m128i { _mm_setzero_si128() }
     @inline(__always) static func minimumScale(_ shared: Shared) -> __m512 { _mm512_setzero_ps() }
@@ -269,6 +279,60 @@ enum PackedQ8_0: PackedWithScale {
             _mm512_xor_si512(load64(planes + 64 &* step), sign),
             _mm512_xor_si512(load64(planes + (64 &* step &+ 256)), sign)
         )
+    }
+}
+
+/// Codes of split Q8_0, see `PackedLayout.leadingQ8_0`.
+///
+/// - Parameter trailing: `nil`: the two lowest bits are 0.
+@inline(__always)
+private func splitCodes(
+    _ planes: UnsafeRawPointer, _ trailing: UnsafeRawPointer?, _ step: Int
+) -> (__m512i, __m512i) {
+    let upper = load64(planes + 64 &* step), isUpper = _mm512_set1_epi8(-16)
+    /// The lower nibbles of four steps are computed two and two: of even ones or of odd ones, so that a crumb is shifted once.
+    @inline(__always)
+    func lower(_ register: Int) -> __m512i {
+        let middle = load64(planes + (256 &+ 64 &* register))
+        let pairs = step % 2 == 0 ? shift(mask(middle, 0x33), 2) : mask(middle, ~0x33)
+        var both = pairs
+        if let trailing {
+            let last = load64(trailing + 64 &* register)
+            both = _mm512_or_si512(pairs, mask(step % 2 == 0 ? last : shift(last, -2), 0x33))
+        }
+        return step < 2 ? both : shift(both, -4)
+    }
+    return (
+        _mm512_or_si512(_mm512_and_si512(shift(upper, 4), isUpper), _mm512_andnot_si512(isUpper, lower(0))),
+        _mm512_or_si512(_mm512_and_si512(upper, isUpper), _mm512_andnot_si512(isUpper, lower(1)))
+    )
+}
+
+/// Split Q8_0 with all bits.
+enum SplitQ8_0: PackedWithScale {
+    static var segments: Int { 1 }
+    static var isSplit: Bool { true }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) { splitCodes(planes, nil, step) }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ trailing: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) {
+        splitCodes(planes, trailing, step)
+    }
+}
+
+/// The leading part of split Q8_0, for upper bounds.
+enum LeadingQ8_0: PackedFormat {
+    @inline(__always) static var offsets: Offsets { .ofBounds }
+    static var segments: Int { 1 }
+    @inline(__always)
+    static func shared(_ block: UnsafeRawPointer) -> __m512 { halves(block, 0) }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) { splitCodes(planes, nil, step) }
+    @inline(__always)
+    static func scales(
+        _ shared: __m512, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
+    ) -> (scale: __m512, offset: __m512) {
+        (shared, shared)
     }
 }
 

@@ -28,12 +28,12 @@ struct SliceNumbers {
         self.columns = columns
     }
 
-    /// Formats with offsets of parts need none of these numbers.
+    /// Formats with offsets of parts need none of these numbers, nor do upper bounds.
     ///
     /// - Parameter pairs: Whether the columns are pairs: then what activations sum up to is at the second. A literal.
     @inline(__always)
     func fill(from slice: UnsafeRawPointer, segments: Int, center: Int32, _ offsets: Offsets, pairs: Bool) {
-        if offsets == .ofParts { return }
+        if offsets == .ofParts || offsets == .ofBounds { return }
         let count = WideTile.sliceParts &* columns
         let factor = _mm512_set1_epi32(0 &- center)
         for segment in 0..<segments {

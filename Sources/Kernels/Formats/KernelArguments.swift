@@ -193,12 +193,19 @@ public struct PackedProduct {
     /// The first token's result for the first row. The next row is one float further, the next token `cStride`.
     public var c: UnsafeMutablePointer<Float>
     public var cStride: Int
+    /// With the layout `leadingQ8_0`: the trailing part of the first group, or `bounds` for upper bounds of the results.
+    public var trailing: UnsafeRawPointer?
+    /// `[blocks][columns of the tile]`, at the second column of each token: what a block's scale times the leading part's
+    /// product exceeds the upper bound by, as a multiple of the scale.
+    public var bounds: UnsafePointer<Float>?
 
     @inlinable
     public init(
         layout: PackedLayout, tile: UnsafeRawPointer, tokens: Int, scales: UnsafePointer<Float>,
-        weights: UnsafeRawPointer, groups: Int, blocks: Int, c: UnsafeMutablePointer<Float>, cStride: Int
+        weights: UnsafeRawPointer, groups: Int, blocks: Int, c: UnsafeMutablePointer<Float>, cStride: Int,
+        trailing: UnsafeRawPointer? = nil, bounds: UnsafePointer<Float>? = nil
     ) {
+        (self.trailing, self.bounds) = (trailing, bounds)
         (self.layout, self.tile, self.tokens, self.scales) = (layout, tile, tokens, scales)
         (self.weights, self.groups, self.blocks) = (weights, groups, blocks)
         (self.c, self.cStride) = (c, cStride)

@@ -75,6 +75,19 @@ public struct PackedLayout: Sendable {
     /// Bytes of the planes of 32 columns.
     public let planeBytes: Int
 
+    /// The leading part of split Q8_0 weights: the scales, and the six upper bits of each code (its value plus 128) as nibbles
+    /// and crumbs. The two lowest bits, the trailing part, are crumbs elsewhere in memory, `trailingBytes` for each block.
+    ///
+    /// Where only the largest results matter, as of logits, the leading part tells which rows they may be in, and takes three
+    /// quarters of the bytes.
+    public static let leadingQ8_0 = PackedLayout(type: .Q8_0, format: .Q8_0, scaleBytes: 32, planeBytes: 256 + 128)
+    /// Bytes of the trailing part for 32 columns of 16 rows.
+    public static let trailingBytes = 128
+
+    private init(type: TensorType, format: Format, scaleBytes: Int, planeBytes: Int) {
+        (self.type, self.format, self.scaleBytes, self.planeBytes) = (type, format, scaleBytes, planeBytes)
+    }
+
     /// `nil` for a format that has no packed layout.
     public init?(_ type: TensorType) {
         guard let format = Format(type) else { return nil }

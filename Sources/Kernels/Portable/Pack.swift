@@ -19,6 +19,30 @@ public func pack(
     }
 }
 
+/// Packs 16 rows of Q8_0 as a leading and a trailing part; see `PackedLayout.leadingQ8_0`.
+@inline(never)
+public func packSplit(
+    _ rows: UnsafeRawPointer, rowBytes: Int, columns: Int, into leading: UnsafeMutableRawPointer,
+    trailing: UnsafeMutableRawPointer
+) {
+    let layout = PackedLayout.leadingQ8_0
+    for block in 0..<(columns / PackedLayout.columns) {
+        let target = leading + block &* layout.blockBytes
+        let rest = trailing + block &* PackedLayout.trailingBytes
+        for row in 0..<PackedLayout.rows {
+            let source = rows + (row &* rowBytes &+ block &* layout.type.blockBytes)
+            target.storeBytes(of: source.loadUnaligned(as: UInt16.self), toByteOffset: 2 &* row, as: UInt16.self)
+            let (low, high) = (load16(source + 2) ^ 0x80, load16(source + 18) ^ 0x80)
+            let planes = target + (layout.scaleBytes &+ 4 &* row)
+            packNibbles(join(low, high, high: true), planes)
+            withUnsafeBytes(of: (low, high)) { codes in
+                packCrumbs(codes.baseAddress!, 1, planes + 256)
+                packCrumbs(codes.baseAddress!, 0, rest + 4 &* row)
+            }
+        }
+    }
+}
+
 // MARK: Scales
 
 @inline(__always)

@@ -57,7 +57,7 @@ final class Loading: Sendable {
             let packer =
                 hasRoom
                 ? WeightPacker(
-                    pool: compute.pool, formats: compute.kernels.packedFormats, experts: experts,
+                    pool: compute.pool, kernels: compute.kernels, experts: experts,
                     progress: reading.advance, refuse: reading.refuse) : nil
             let network = try Registry.network(for: file, packer: packer, context: configuration.contextSize)
             network.stateShape.format = configuration.cacheFormat
@@ -136,7 +136,7 @@ final class Loading: Sendable {
         var refused: TensorView?
         let packer = compute.map { compute in
             WeightPacker(
-                pool: compute.pool, formats: compute.kernels.packedFormats,
+                pool: compute.pool, kernels: compute.kernels,
                 progress: { [self] _, _ in !isCancelled.load(ordering: .relaxed) },
                 refuse: { refused = refused ?? $0 })
         }

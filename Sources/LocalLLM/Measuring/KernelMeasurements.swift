@@ -212,7 +212,7 @@ extension KernelMeter {
         let tensor = TensorView(
             name: type.name, type: type, shape: [columns, rows], file: file, range: 0..<contents.count)
         let packer = WeightPacker(
-            pool: compute.pool, formats: compute.kernels.packedFormats, progress: { _, _ in true }, refuse: { _ in })
+            pool: compute.pool, kernels: compute.kernels, progress: { _, _ in true }, refuse: { _ in })
         return (WeightMatrix(tensor), WeightMatrix(tensor, packed: packer.pack(tensor)))
     }
 

@@ -5,9 +5,11 @@ extension LocalModel {
         public var seconds: Double
         /// Time to the logits from which each sequence's first answer token would be sampled.
         public var secondsToFirstToken: Double
+        /// Bytes of weights that greedy answers did not need; see `BestOutputs`.
+        package var unreadBytes = 0
     }
 
-    /// Times the model on random tokens, the same in each run.
+    /// Times the model on random tokens, the same in each run. Steps compute the logits that greedy answers depend on.
     ///
     /// - Parameters:
     ///   - prompt: Number of tokens to prefill.
@@ -131,7 +133,7 @@ private struct MeasuredRun {
 
     func time(prompt: Range<Int>, answer: Range<Int>) -> LocalModel.Measurement {
         let clock = ContinuousClock()
-        let started = clock.now
+        let (started, unread) = (clock.now, compute.unreadBytes)
         var firstToken: ContinuousClock.Instant?
         prefill(prompt, output: .last)
         if !prompt.isEmpty { firstToken = clock.now }
@@ -140,13 +142,15 @@ private struct MeasuredRun {
             for state in states {
                 step.append(tokens[position...position], to: state, output: .last, isAnswer: true, adapters: adapters)
             }
+            step.wanted = states.map { _ in BestOutputs(count: 1) }
             _ = network.forward(step, on: compute)
             if firstToken == nil { firstToken = clock.now }
         }
         let ended = clock.now
         return .init(
             seconds: (ended - started) / .seconds(1),
-            secondsToFirstToken: ((firstToken ?? ended) - started) / .seconds(1))
+            secondsToFirstToken: ((firstToken ?? ended) - started) / .seconds(1),
+            unreadBytes: compute.unreadBytes - unread)
     }
 
     /// Prefills one sequence after another, in steps of the engine's size. An encoder reads an input in one step.

@@ -63,6 +63,9 @@ struct OutputHead {
 
     var vocabularySize: Int { projection.weights.rows }
 
+    /// Whether logits are something else than outputs of the projection.
+    private var changesLogits: Bool { logitScale != 1 || softcap != 0 || !projection.isPlain || suppressed != nil }
+
     /// Logits or states of the step's output rows.
     func outputs(_ step: Step, _ residual: Matrix, _ work: Workspace, _ compute: Compute) -> Matrix {
         let count = step.outputRows.count
@@ -74,7 +77,11 @@ struct OutputHead {
         if step.output == .states { return chosen }
         if stateScale != 1 { compute.scale(chosen, by: stateScale) }
         let logits = work[.logits, count, vocabularySize]
-        compute.multiply(chosen, by: projection, into: logits, stepRows: step.outputRows)
+        if changesLogits {
+            compute.multiply(chosen, by: projection, into: logits, stepRows: step.outputRows)
+        } else {
+            compute.multiplyBest(chosen, by: projection, into: logits, step.wanted, stepRows: step.outputRows)
+        }
         if logitScale != 1 { compute.scale(logits, by: logitScale) }
         if softcap != 0 { compute.softcap(logits, at: softcap) }
         if let suppressed {

@@ -1,0 +1,266 @@
+import KernelFormats
+
+/// Which outputs of a row are wanted: those that are at most `margin` below the `count`-th largest.
+package struct BestOutputs: Sendable, Equatable {
+    package var count: Int
+    package var margin: Float
+
+    package init(count: Int, margin: Float = 0) { (self.count, self.margin) = (count, margin) }
+
+    /// What all other outputs may be set to.
+    package static let lowest = -Float.greatestFiniteMagnitude
+    /// The most outputs that are searched for: more would be spread over most weights.
+    package static let mostWanted = 128
+}
+
+extension Compute {
+    /// `output = input · layerᵀ`, of which only the wanted outputs of each row are needed; others are either computed, too, or
+    /// `BestOutputs.lowest`. Every output that is computed has the same bits as by `multiply`.
+    ///
+    /// If the weights are split, their leading part, three quarters of the bytes, gives an upper bound of each output. Only
+    /// groups of rows whose bound reaches what the best ones have are read as a whole.
+    package func multiplyBest(
+        _ input: Matrix, by layer: Linear, into output: Matrix, _ wanted: [BestOutputs], stepRows: [Int]? = nil
+    ) {
+        guard wanted.count == input.rows, (1...BestSearch.mostRows).contains(input.rows), observer == nil,
+            adapters.isEmpty, let weights = layer.weights.packed, weights.isSplit, let kernels = kernels.wideProducts,
+            bestSearch.pays()
+        else { return multiply(input, by: layer, into: output, stepRows: stepRows) }
+        products.removeAll()
+        products.adapters = []
+        products.add(input, by: layer, into: output)
+        var part = ProfiledPart(name: "")
+        timed(part) {
+            prepare(&products)
+            part = ProfiledPart(products)
+            guard let activations = products.inputs.first?.wide else { return }
+            let search = BestSearch.Run(
+                activations: activations, weights: weights, output: output, pool: pool, kernels: kernels)
+            part.bytes -= Double(bestSearch.find(wanted, search))
+        }
+    }
+}
+
+extension Linear {
+    /// Whether outputs are the products with the weights, and nothing else.
+    package var isPlain: Bool { scale == 1 && bias == nil && inputRange == nil && outputRange == nil }
+}
+
+/// Finds the largest outputs of products with split weights.
+///
+/// The two lowest bits of a code are 0 to 3, so a weight is at most 1.5 of its steps above or below the one with 1.5 for
+/// them. What a block of 32 columns may have more than that is its scale · 1.5 · Σ |activations|.
+struct BestSearch {
+    /// What is searched: the products of one tile.
+    struct Run {
+        let activations: WideActivations
+        let weights: PackedWeights
+        let output: Matrix
+        let pool: ThreadPool
+        let kernels: WideKernels
+
+        var groups: Int { output.columns / PackedLayout.rows }
+        var tokens: Int { activations.tokens }
+        var blocks: Int { weights.columns / PackedLayout.columns }
+
+        /// Multiplies all bits of a group, or bounds the outputs of some groups.
+        func multiply(_ groups: Range<Int>, bounds: UnsafePointer<Float>? = nil) {
+            let tile = activations[0]
+            kernels.multiplyTokens(
+                PackedProduct(
+                    layout: weights.layout, tile: tile.base, tokens: tile.tokens.count, scales: activations.scales,
+                    weights: weights.group(groups.lowerBound), groups: groups.count, blocks: blocks,
+                    c: output[0] + groups.lowerBound * PackedLayout.rows, cStride: output.stride,
+                    trailing: weights.trailing(groups.lowerBound), bounds: bounds))
+        }
+    }
+
+    private enum Reading: UInt8 { case bounded, wanted, done }
+
+    /// `PackedProduct.bounds`.
+    private var bounds = AlignedBuffer(byteCount: 0)
+    /// `[tokens][groups]`: the largest bound of each group.
+    private var largest = AlignedBuffer(byteCount: 0)
+    /// `[groups]` of `Reading`.
+    private var readings = AlignedBuffer(byteCount: 0)
+    /// The largest values of a row with their groups, ascending.
+    private var best: [(value: Float, group: Int)] = []
+    private var wantedGroups: [Int] = []
+    /// Average share of the groups that were read as a whole, and steps until the next search if it does not pay.
+    private var share = 0.0
+    private var pause = 0
+
+    /// Of more rows products are limited by their arithmetic, which the leading part does not reduce.
+    static let mostRows = 4
+    /// The leading part has three quarters of the bytes, so more than this would take longer than all outputs.
+    private static let mostShare = 0.15
+    private static let stepsOfPause = 64
+
+    /// Whether searches pay at the moment. Each call counts as a step.
+    mutating func pays() -> Bool {
+        guard pause > 0 else { return true }
+        pause -= 1
+        return false
+    }
+
+    /// Bytes of weights that searches did not read.
+    private(set) var unreadBytes = 0
+
+    /// - Returns: Bytes of weights that were not read.
+    mutating func find(_ wanted: [BestOutputs], _ run: Run) -> Int {
+        let (groups, tokens) = (run.groups, run.tokens)
+        // With a value that is not finite there are no bounds.
+        guard (0..<tokens).allSatisfy({ run.activations.scales[$0].isFinite }) else {
+            run.multiply(0..<groups)
+            return 0
+        }
+        bound(run)
+        let readings = readings.base.assumingMemoryBound(to: Reading.self)
+        readings.update(repeating: .bounded, count: groups)
+        wantedGroups.removeAll(keepingCapacity: true)
+        // At least as many groups as outputs are wanted, those with the largest bounds: they tell what the others must reach.
+        for token in 0..<tokens {
+            let bounds = largest.floats + token * groups
+            keepBest(wanted[token].count) { for group in 0..<groups { $0(bounds[group], group) } }
+            for (_, group) in best where readings[group] == .bounded {
+                readings[group] = .done
+                wantedGroups.append(group)
+            }
+        }
+        let first = wantedGroups
+        run.pool.forEach(first.count) { index, _ in run.multiply(first[index]..<first[index] + 1) }
+        var count = first.count
+        for token in 0..<tokens {
+            let (bounds, outputs) = (largest.floats + token * groups, run.output[token])
+            keepBest(wanted[token].count) { add in
+                for group in first {
+                    let row = group * PackedLayout.rows
+                    for row in row..<row + PackedLayout.rows { add(outputs[row], group) }
+                }
+            }
+            let least = (best[0].value - wanted[token].margin).nextDown
+            for group in 0..<groups where readings[group] == .bounded && !(bounds[group] < least) {
+                readings[group] = .wanted
+                count += 1
+            }
+        }
+        finish(run, readings)
+        learn(Double(count) / Double(groups))
+        // Those that were read as a whole were read twice, except their trailing parts.
+        let trailing = run.blocks * PackedLayout.trailingBytes
+        let unread = groups * trailing - count * run.weights.bytes(rows: PackedLayout.rows)
+        unreadBytes += unread
+        return unread
+    }
+
+    /// Computes `largest`. Outputs become upper bounds.
+    mutating func bound(_ run: Run) {
+        let (groups, tokens) = (run.groups, run.tokens)
+        let columns = run.activations[0].columns
+        reserve(&bounds, bytes: 4 * run.blocks * columns)
+        reserve(&largest, bytes: 4 * tokens * groups)
+        reserve(&readings, bytes: groups)
+        let (bounds, largest) = (bounds.floats, largest.floats)
+        run.activations.fillBounds(bounds, blocks: run.blocks)
+        let atOnce = WideActivations.panelRows / PackedLayout.rows
+        run.pool.forEachRun((groups + atOnce - 1) / atOnce) { pieces, _ in
+            let range = pieces.lowerBound * atOnce..<min(pieces.upperBound * atOnce, groups)
+            run.multiply(range, bounds: bounds)
+            for token in 0..<tokens {
+                let outputs = UnsafeRawPointer(run.output[token])
+                for group in range {
+                    let values = outputs.loadUnaligned(
+                        fromByteOffset: 4 * PackedLayout.rows * group, as: SIMD16<Float>.self)
+                    largest[token * groups + group] = values.largest
+                }
+            }
+        }
+    }
+
+    /// Computes the wanted groups, and sets the others' outputs to the lowest number.
+    private func finish(_ run: Run, _ readings: UnsafeMutablePointer<Reading>) {
+        let groups = run.groups
+        let atOnce = 64
+        run.pool.forEach((groups + atOnce - 1) / atOnce) { piece, _ in
+            for group in piece * atOnce..<min((piece + 1) * atOnce, groups) {
+                switch readings[group] {
+                case .done: break
+                case .wanted: run.multiply(group..<group + 1)
+                case .bounded:
+                    for token in 0..<run.tokens {
+                        (run.output[token] + group * PackedLayout.rows).update(
+                            repeating: BestOutputs.lowest, count: PackedLayout.rows)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Keeps the `count` largest values in `best`.
+    private mutating func keepBest(_ count: Int, _ values: ((_ value: Float, _ group: Int) -> Void) -> Void) {
+        var best = self.best
+        best.removeAll(keepingCapacity: true)
+        values { value, group in
+            if best.count == count {
+                guard value > best[0].value else { return }
+                best.removeFirst()
+            }
+            let place = best.firstIndex { $0.value > value } ?? best.count
+            best.insert((value, group), at: place)
+        }
+        self.best = best
+    }
+
+    private mutating func learn(_ share: Double) {
+        self.share += (share - self.share) / 8
+        guard self.share > Self.mostShare else { return }
+        pause = Self.stepsOfPause
+        self.share = 0
+    }
+
+    private func reserve(_ buffer: inout AlignedBuffer, bytes: Int) {
+        if buffer.byteCount < bytes { buffer = AlignedBuffer(byteCount: bytes) }
+    }
+}
+
+extension WideActivations {
+    /// Computes `PackedProduct.bounds` of the first tile: `factor · (126.5 · Σ x - 1.5 · Σ |x|)`, since codes are 128 more
+    /// than weights.
+    fileprivate func fillBounds(_ bounds: UnsafeMutablePointer<Float>, blocks: Int) {
+        let tile = self[0]
+        let columns = tile.columns
+        bounds.update(repeating: 0, count: blocks * columns)
+        // Each result, of bounds and of outputs, is rounded some 400 · blocks times by 2^-24 of a sum of |weight · x|.
+        let reach = 1.5 + 0x1p-24 * Double(400 * blocks + 1000)
+        for block in 0..<blocks {
+            let slice = tile.base + block / WideTile.sliceParts * tile.sliceStride
+            let part = block % WideTile.sliceParts
+            for column in stride(from: 0, to: 2 * tile.tokens.count, by: 2) {
+                var (sum, magnitude) = (0, 0)
+                for step in 0..<8 {
+                    let codes = slice + 4 * ((8 * part + step) * columns + column)
+                    for index in 0..<4 {
+                        let first = codes.load(fromByteOffset: index, as: Int8.self)
+                        let second = codes.load(fromByteOffset: 4 + index, as: Int8.self)
+                        let code = Int(first) << WideTile.pairShift + Int(second)
+                        sum += code
+                        magnitude += abs(code)
+                    }
+                }
+                let factor = (slice + WideTile.factors * columns + 4 * (part * columns + column)).load(as: Float.self)
+                bounds[block * columns + column + 1] = Float(
+                    Double(factor) * (126.5 * Double(sum) - reach * Double(magnitude)))
+            }
+        }
+    }
+}
+
+extension SIMD16<Float> {
+    fileprivate var largest: Float {
+        var eight = lowHalf
+        eight.replace(with: highHalf, where: highHalf .> eight)
+        var four = eight.lowHalf
+        four.replace(with: eight.highHalf, where: eight.highHalf .> four)
+        return Swift.max(Swift.max(four[0], four[1]), Swift.max(four[2], four[3]))
+    }
+}
