@@ -52,9 +52,12 @@ test("the first visit picks a model that can answer", async () => {
 
 test("the list of models is current", async () => {
   api.models = [local("tiny", "loading", { progress: 0.456 }), local("added", "unloaded")];
+  api.engines = [{ id: "local", available: false, reason: "The model is loading.", models: ["tiny", "added"] }];
   await focusWindow();
   await page.until(() => document.querySelector("#model").length === 2 && document.querySelector("#model").options[1].value === "added");
   assert.deepEqual(await options(), ["tiny (loading, 45 %)", "added (unloaded)"]);
+  // Its progress is shown, so there is no warning besides.
+  assert.equal(await page.evaluate(() => document.querySelector("#availability").checkVisibility()), false);
   api.models = [local("tiny", "loaded"), local("added", "unloaded")];
   await say("Hi");
   await isDone();

@@ -1,7 +1,7 @@
 // The choice of engine, this server or its upstream, and its availability.
 
 import { byId, element } from "./dom.js";
-import { allEngines, engineOf } from "./models.js";
+import { allEngines, engineOf, loadingOf } from "./models.js";
 
 const choice = byId("engines");
 const availability = byId("availability");
@@ -19,7 +19,8 @@ export function showEngines(model) {
     input.parentElement.classList.toggle("unavailable", engine?.available === false);
   }
   const engine = engines.find(({ id }) => id === current);
-  const text = !engine || engine.available ? "" : engine.reason ?? "It cannot answer at the moment.";
+  // A model that is loading is shown with its progress, which is nothing to be warned of.
+  const text = !engine || engine.available || loadingOf(model) ? "" : engine.reason ?? "It cannot answer at the moment.";
   availability.hidden = !text;
   if (text && availability.textContent !== text) availability.replaceChildren(element("span", {}, text));
 }
