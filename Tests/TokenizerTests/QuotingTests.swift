@@ -58,7 +58,8 @@ import Testing
         let text = try template.render(["m": .string(message)])
         let inner = tokenizer.encode(
             String(text.dropFirst(12).dropLast(10)), addSpecial: false, parseSpecial: false)
-        #expect(tokenizer.encode(quoted: rendered) == [256 + 2] + inner + [256 + 3])
+        let expected: [Int32] = [256 + 2] + inner + [256 + 3]
+        #expect(tokenizer.encode(quoted: rendered) == expected)
     }
 
     @Test func `white space around what is quoted stays`() throws {
