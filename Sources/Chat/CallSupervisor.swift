@@ -45,7 +45,7 @@ final class CallSupervisor {
 
     private func supervise(_ command: ToolCommand, _ tool: String) async throws -> String {
         // The model runs ahead of its stream: the text before a call may not have arrived yet.
-        for await announced in Observations({ self.announcedCalls }) where announced > shownCalls { break }
+        for await announced in observedValues({ self.announcedCalls }) where announced > shownCalls { break }
         try Task.checkCancellation()
         shownCalls += 1
         await view?.pause()

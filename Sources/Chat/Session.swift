@@ -2,7 +2,6 @@ import Client
 import CommandLineParsing
 import Foundation
 import LocalLLM
-import Observation
 import Synchronization
 
 /// A chat session in the terminal.
@@ -139,7 +138,7 @@ final class Session {
         supervisor.begin(view) { [chat] in Task { await chat.cancel() } }
         defer { supervisor.end() }
         let changes = Task { [chat, supervisor] in
-            let answers = Observations { (chat.thoughts, chat.currentStreamingContent, chat.toolCallCount) }
+            let answers = observedValues { (chat.thoughts, chat.currentStreamingContent, chat.toolCallCount) }
             for await (thoughts, content, calls) in answers {
                 view.think(thoughts)
                 await view.update(content)
