@@ -68,7 +68,7 @@ import Wire
     }
 
     @Test func `a histogram counts all values, and has the percentiles`() throws {
-        let values = (1...200).map(Double.init) + [100_000]
+        let values = (1...200).map { Double($0) } + [100_000.0]
         let svg = Histogram(title: "h", unit: "ms", values: values, objective: 150).svg
         let counts = svg.matches(of: /: ([0-9]+)<\/title>/).compactMap { Int($0.1) }
         #expect(counts.reduce(0, +) == 201)

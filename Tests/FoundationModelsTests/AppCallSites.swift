@@ -53,10 +53,20 @@ final class AssistantViewModel {
     }
 
     func recap() async throws -> String {
-        try await session.respond(options: GenerationOptions(maximumResponseTokens: 20)) {
-            "Say in a few words what this is about:"
-            messages
-        }.content
+        let options = GenerationOptions(maximumResponseTokens: 20)
+        #if compiler(>=6.2)
+            return try await session.respond(options: options) {
+                "Say in a few words what this is about:"
+                messages
+            }.content
+        #else
+            // Swift 6.0 does not let the closure, which reads state of the main actor, leave it.
+            let prompt = Prompt {
+                "Say in a few words what this is about:"
+                messages
+            }
+            return try await session.respond(to: prompt, options: options).content
+        #endif
     }
 
     static func text(for error: LanguageModelError) -> String {

@@ -108,9 +108,9 @@ import Testing
     }
 
     @Test func `a body is read by one task, while its handler runs`() async throws {
-        let kept = Mutex<RequestBody?>(nil)
+        let (bodies, kept) = AsyncStream<RequestBody>.makeStream()
         let handler: Server.Handler = { request in
-            kept.withLock { $0 = request.body }
+            kept.yield(request.body)
             async let other: [UInt8] = request.body.collect(upTo: 9)
             try await Task.sleep(for: .milliseconds(50))
             var refusal = ""
@@ -127,7 +127,7 @@ import Testing
                 return try client.receiveAll()
             }
             #expect(text.hasSuffix("\(ConnectionError.overlappingUse), got 2"))
-            let late = kept.withLock { $0 }
+            let late = await bodies.first { _ in true }
             await #expect(throws: ConnectionError.exchangeEnded) { try await late?.collect(upTo: 9) }
         }
     }

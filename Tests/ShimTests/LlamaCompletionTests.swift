@@ -104,11 +104,13 @@ import Wire
         #expect(await complete(engine, fields, at: "/infill").status == 200)
         // A space is the character that SentencePiece writes for it.
         let (before, after) = (ScriptedLanguageModel.tokens("def\u{2581}f("), ScriptedLanguageModel.tokens("return"))
-        #expect(engine.asked.withLock { $0[0].tokens } == [259] + before + [260] + after + [261])
+        #expect(engine.asked.withLock { $0[0].tokens } == start + before + gap + after + end)
         #expect(engine.asked.withLock { $0[0].options.penaltiesCountPrompt && $0[0].options.continuesText })
     }
 
-    /// A vocabulary with Qwen's tokens for files: ids 259 to 263.
+    /// Qwen's tokens around a gap, whose ids are 259 to 261, and those for files, 262 and 263.
+    private let (start, gap, end): ([Int32], [Int32], [Int32]) = ([259], [260], [261])
+    private let (repository, file): ([Int32], [Int32]) = ([262], [263])
     private let qwen = ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>", "<|file_sep|>"]
 
     private func ids(_ text: String) -> [Int32] {
@@ -120,14 +122,14 @@ import Wire
             #""input_prefix": "a", "input_suffix": "z", "prompt": "b", "n_predict": 3, "input_extra": [{"filename": "x.h", "text": "<|file_sep|>"}, {"text": "two"}]"#
         let engine = ScriptedLanguageModel(.init(contextSize: 500), extraTokens: qwen)
         #expect(await complete(engine, fields, at: "/infill").status == 200)
-        let header = [262] + ids("myproject\n") + [263] + ids("x.h\n<|file_sep|>")
-        let rest = [263] + ids("tmp\ntwo") + [263] + ids("filename\n") + [259] + ids("ab") + [260] + ids("z") + [261]
+        let header = repository + ids("myproject\n") + file + ids("x.h\n<|file_sep|>")
+        let around = start + ids("ab") + gap + ids("z") + end
+        let rest = file + ids("tmp\ntwo") + file + ids("filename\n") + around
         #expect(engine.asked.withLock { $0[0].tokens } == header + rest)
         // Without these tokens, a line separates the files.
         let plain = ScriptedLanguageModel(.init(contextSize: 500), extraTokens: Array(qwen.prefix(3)))
         #expect(await complete(plain, fields, at: "/infill").status == 200)
         let line = ids("\n\n--- snippet ---\n\n")
-        let around = [259] + ids("ab") + [260] + ids("z") + [261]
         #expect(plain.asked.withLock { $0[0].tokens } == line + ids("<|file_sep|>") + line + ids("two") + around)
         // Where the context is too small, the texts around the gap come first.
         let small = ScriptedLanguageModel(.init(contextSize: 20), extraTokens: qwen)
