@@ -6,7 +6,9 @@ It runs deploy/try.sh (with SHIM and MODEL, as there) on free ports and checks t
 - a name given by the client, header or prompt_cache_key, is stronger than the messages, and leads to stored responses;
 - a client that leaves is gone for the replica too;
 - while each replica in turn is ended by SIGTERM, and then by SIGKILL, under load, no request fails: only a stream that
-  had begun on a replica that was killed may break, and after SIGTERM not even that. Both times it is used again.
+  had begun on a replica that was killed may break, and after SIGTERM not even that. Both times it is used again;
+- replicas that share a folder of models and one of prompts (--cache-dir) find what the other has computed, give the same
+  answers while both write, one of them is killed or a model is added, and one whose queue is full gets no requests.
 
 With --secure, the balancer and the replicas speak TLS with certificates made for the test (by `openssl`), the balancer
 checks the replicas', and clients need a key; then also
@@ -20,6 +22,7 @@ The bundled model's answers are kept running by a bias against its end tokens. E
 import argparse
 import collections
 import http.client
+import itertools
 import json
 import os
 import pathlib
@@ -27,6 +30,7 @@ import random
 import re
 import signal
 import secrets
+import shutil
 import socket
 import ssl
 import subprocess
@@ -80,15 +84,16 @@ class Security:
 class Setup:
     """try.sh, and what it has said so far. `security`: None for plain HTTP without keys."""
 
-    def __init__(self, security):
+    def __init__(self, security, options=(), model=None):
         self.port = free_ports()
         self.security = security
         self.changed = threading.Condition()
         self.lines = []
         script = pathlib.Path(__file__).with_name("try.sh")
         self.process = subprocess.Popen(
-            [script, "--threads", "1", *(security.shim_options if security else [])],
-            env=os.environ | {"PORT": str(self.port)} | (security.environment if security else {}),
+            [script, "--threads", "1", *(security.shim_options if security else []), *options],
+            env=os.environ | {"PORT": str(self.port)} | (security.environment if security else {})
+            | ({"MODEL": str(model)} if model else {}),
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
         threading.Thread(target=self.read, daemon=True).start()
 
@@ -119,7 +124,7 @@ class Setup:
     def is_busy(self, port):
         """Whether a replica computes an answer."""
         _, text = self.get(port, "/metrics")
-        return re.search(r"^\S*generations_running [1-9]", text, re.M) is not None
+        return re.search(r"^shim_generations_running\S* [1-9]", text, re.M) is not None
 
     def read(self):
         for line in self.process.stdout:
@@ -429,6 +434,129 @@ def check_kill(setup, number, ending, args, random, options):
         check(all(begun_on == name for _, begun_on in client.failures), client.failures)
 
 
+def check_shared_files(endless):
+    """Two replicas over one folder of models and one of prompts."""
+    with tempfile.TemporaryDirectory() as folder:
+        models, prompts = pathlib.Path(folder, "models"), pathlib.Path(folder, "prompts")
+        models.mkdir()
+        default = pathlib.Path(__file__).parent.parent / "models" / "hearth-4m.gguf"
+        shutil.copy(os.environ.get("MODEL", default), models / "hearth-4m.gguf")
+        setup = Setup(None, ["--cache-dir", prompts], models)
+        try:
+            for number in NAMES:
+                setup.wait_until_used(number)
+            check_shared_prompts(setup, prompts)
+            check_shared_models(setup, models)
+            check_full(setup, endless)
+        finally:
+            setup.stop()
+
+
+def ask(setup, number, text, **fields):
+    """What one replica, past the balancer, answers to a text: the answer, and how many tokens it did not compute."""
+    connection = setup.connection(setup.port + int(number))
+    body = {"model": "hearth-4m", "prompt": text, "max_tokens": 24, "temperature": 0} | fields
+    try:
+        connection.request("POST", "/v1/completions", json.dumps(body), setup.headers)
+        response = connection.getresponse()
+        answer = json.loads(response.read())
+    finally:
+        connection.close()
+    check(response.status == 200, f"replica {number}: {response.status} {answer}")
+    return answer["choices"][0]["text"], answer["usage"]["prompt_tokens_details"]["cached_tokens"]
+
+
+def stored(prompts):
+    """The files of prompts, once no more are written."""
+    before = None
+    while True:
+        files = sorted((str(path), path.stat().st_size) for path in prompts.rglob("*") if path.is_file())
+        if files and files == before:
+            return files
+        before = files
+        time.sleep(0.5)
+
+
+def long_text(number):
+    return f"Number {number}. " + "The rain fell on the roof of the house, and a child looked out of the window. " * 16
+
+
+def check_shared_prompts(setup, prompts):
+    text, cached = ask(setup, "1", long_text(0))
+    check(cached == 0, f"{cached} tokens of the first prompt were there already")
+    stored(prompts)
+    same, cached = ask(setup, "2", long_text(0))
+    check(cached >= 128, f"replica 2 found {cached} tokens of what replica 1 had stored")
+    check(same == text, f"another text from what was stored: {same!r} for {text!r}")
+
+    # Both write the same prompts; then one is killed while it writes, and answers from the disk when it is back.
+    since, answers = len(setup.lines), {}
+    threads = [
+        threading.Thread(target=lambda key=key: answers.update({key: ask(setup, key[0], long_text(key[1]))[0]}))
+        for key in itertools.product(NAMES, range(1, 5))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    check(len(answers) == len(threads), "a replica did not answer")
+    for n in range(1, 5):
+        check(answers["1", n] == answers["2", n], f"the replicas answered differently: {answers}")
+    os.kill(setup.pid("1"), signal.SIGKILL)
+    setup.wait("^replica 1 ended", since)
+    setup.wait_until_used("1", since)
+    stored(prompts)
+    cached = 0
+    for n in range(5):
+        again, found = ask(setup, "1", long_text(n))
+        check(again == (answers["1", n] if n else text), f"another text after the end of the replica: {again!r}")
+        cached += found
+    check(cached >= 5 * 128, f"the new replica found {cached} tokens of five prompts")
+    print("prompts on a shared disk:", cached, "tokens of 5 found after SIGKILL")
+
+
+def check_shared_models(setup, models):
+    # Written beside and renamed, as `shim pull` does.
+    shutil.copy(models / "hearth-4m.gguf", models / "other.part")
+    (models / "other.part").rename(models / "other.gguf")
+    for number in NAMES:
+        ids = {model["id"] for model in json.loads(setup.get(setup.port + int(number), "/v1/models")[1])["data"]}
+        check(ids == {"hearth-4m", "other"}, f"replica {number} serves {ids}")
+        check(ask(setup, number, "Hello", model="other")[0] == ask(setup, number, "Hello")[0], "not the same model")
+    (models / "other.gguf").unlink()
+    print("models in a shared folder: one was added and removed")
+
+
+def check_full(setup, endless):
+    """A replica with every place taken says so, is passed over, and is used again when places are free."""
+    since = len(setup.lines)
+    port = setup.port + 1
+    connections = []
+    body = json.dumps({"model": "hearth-4m", "prompt": "Go on.", "stream": True, "max_tokens": 1900} | endless)
+    for number in range(1, 201):
+        # Each from an address of its own, since one client gets only a part of the places.
+        connections.append(http.client.HTTPConnection("127.0.0.1", port, source_address=(f"127.0.1.{number}", 0)))
+        connections[-1].request("POST", "/v1/completions", body, {"Content-Type": "application/json"})
+    deadline = time.monotonic() + 30
+    while True:
+        status, answer = setup.get(port, "/ready")
+        if status == 503:
+            break
+        check(time.monotonic() < deadline, f"the replica with {len(connections)} requests is not full: {answer}")
+        time.sleep(0.05)
+    check(json.loads(answer) == {"status": "full"}, answer)
+    setup.wait("Server shim/one is DOWN", since)
+    used = collections.Counter(
+        Client(setup).post("/v1/responses/input_tokens", {"model": "hearth-4m", "input": f"{i}"})[1] for i in range(20))
+    check(set(used) == {NAMES["2"]}, f"a full replica got requests: {used}")
+    metrics = setup.get(port, "/metrics")[1]
+    waiting = int(re.search(r'^vllm:num_requests_waiting{model_name="hearth-4m"} (\d+)', metrics, re.M).group(1))
+    check(waiting > 0, metrics)
+    for connection in connections:
+        connection.close()
+    setup.wait("Server shim/one is UP", since)
+    print("a full replica:", waiting, "waited there; it got none of", sum(used.values()), "requests, and was used again")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--clients", type=int, default=8)
@@ -455,9 +583,11 @@ def main():
                 check_kill(setup, number, ending, args, random_numbers, endless | {"max_tokens": 200})
         if args.secure:
             check_impostor(setup)
-        print("passed")
     finally:
         setup.stop()
+    if not args.secure:
+        check_shared_files(endless)
+    print("passed")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 #
 # usage: deploy/try.sh [OPTIONS OF THE SHIM…]
 #   SHIM   the program (default .build/release/shim; builds nothing)
-#   MODEL  a GGUF file (default: the bundled one)
+#   MODEL  a GGUF file (default: the bundled one), or a folder of them
 #   PORT   the balancer's port (default 8080); the replicas have the two after it
 #   CERTIFICATE, REPLICA_CA   as haproxy.cfg has them: the balancer serves HTTPS, and asks the replicas by it
 set -euo pipefail
@@ -14,6 +14,9 @@ port=${PORT:-8080}
 
 [[ -x $shim ]] || { echo "error: no program at '$shim': build it (swift build -c release --product shim) or set SHIM" >&2; exit 1; }
 [[ -r $model ]] || { echo "error: cannot read the model '$model': set MODEL" >&2; exit 1; }
+source=--model
+[[ ! -d $model ]] || source=--models-dir
+
 # Debian has it in /usr/sbin, which is not on everybody's PATH.
 PATH=$PATH:/usr/sbin
 command -v haproxy >/dev/null || { echo "error: no haproxy on the PATH: apt-get install haproxy" >&2; exit 1; }
@@ -24,7 +27,7 @@ replica() {
     shift
     trap 'trap - TERM; [[ -z $child ]] || kill "$child" 2>/dev/null; wait; exit 0' TERM
     while true; do
-        "$shim" --model "$model" --port $((port + number)) --trusted-proxy 127.0.0.1 "$@" >/dev/null &
+        "$shim" $source "$model" --port $((port + number)) --trusted-proxy 127.0.0.1 "$@" >/dev/null &
         child=$!
         echo "replica $number pid $child port $((port + number))"
         local status=0

@@ -48,7 +48,7 @@ struct OptionsPageTests {
         }
         let metrics = MetricFamily.all.map { family in
             [
-                "`shim_\(family.name)`", family.kind.rawValue, family.labels.map { "`\($0)`" }.joined(separator: ", "),
+                "`\(family.name)`", family.kind.rawValue, family.labels.map { "`\($0)`" }.joined(separator: ", "),
                 family.help,
             ]
         }
@@ -67,8 +67,8 @@ struct OptionsPageTests {
 
             ## Metrics
 
-            `GET /metrics`, in the text format of Prometheus. Counters start at 0 with the server; the label `model` has the id of
-            `/v1/models`.
+            `GET /metrics`, in the text format of Prometheus. Counters start at 0 with the server; the labels `model` and `model_name`
+            have the id of `/v1/models`. Metrics of `vllm:` are for routers (deploy/README.md).
 
             \(table(metrics, header: ["metric", "type", "labels", "meaning"]))
 

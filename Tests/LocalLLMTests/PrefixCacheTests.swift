@@ -207,8 +207,10 @@ import Testing
         await #expect(throws: LocalModelError.queueFull(limit: 3)) {
             _ = try await collect(model.generate(tokens: prompt))
         }
+        #expect(model.activity.isFull)
         for generation in accepted.dropFirst() { generation.cancel() }
         _ = try await collect(model.generate(tokens: prompt, options: options(1)))
+        #expect(!model.activity.isFull)
         accepted[0].cancel()
     }
 }

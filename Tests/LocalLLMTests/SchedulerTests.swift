@@ -177,9 +177,13 @@ extension Scheduler {
         scheduler.add(1, promptTokens: 200)
         scheduler.add(2, promptTokens: 1)
         scheduler.add(3, promptTokens: 1)
+        #expect(scheduler.use == 0)
         #expect(scheduler.nextStep(rows: 300).map(\.id) == [1])
+        // 224 bytes, as one sequence always runs.
+        #expect(scheduler.use == 1)
         scheduler.remove(1)
         #expect(scheduler.nextStep(rows: 300).map(\.id) == [2, 3])
+        #expect(scheduler.use == 0.64)
     }
 
     @Test func `the youngest makes room for those that grow, and later computes its tokens again`() {

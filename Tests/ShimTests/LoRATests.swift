@@ -74,6 +74,10 @@ import Wire
         #expect(await text(services, #", "model": "adapter", "lora": []"#) == bare)
         #expect(await text(services, #", "model": "Test-Q4""#) == bare)
 
+        #expect(
+            metricsText(services).contains(
+                #"lora_requests_info{max_lora="1",running_lora_adapters="adapter",waiting_lora_adapters=""} 1"#))
+
         let list = try await JSON.decode(ModelList.self, from: services.answer("GET", "/v1/models").bytes).data
         #expect(list.map(\.id) == ["Test-Q4", "adapter"])
         #expect(list.map(\.parent) == [nil, "Test-Q4"])

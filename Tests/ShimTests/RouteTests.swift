@@ -18,6 +18,19 @@ import Testing
         #expect(await router(ScriptedLanguageModel()).answer("GET", "/ready").status == 200)
     }
 
+    @Test func `a server whose every place is taken is not ready, but healthy`() async {
+        let full = router(ScriptedLanguageModel(.init(isFull: true)))
+        let answer = await full.answer("GET", "/ready")
+        #expect(answer.status == 503)
+        #expect(answer.json as? [String: String] == ["status": "full"])
+        #expect(await full.answer("GET", "/health").status == 200)
+    }
+
+    @Test func `the version has a route`() async {
+        let answer = await router(ScriptedLanguageModel()).answer("GET", "/version")
+        #expect(answer.json as? [String: String] == ["version": version])
+    }
+
     @Test func `props say what computes`() async {
         #expect(await router(nil).answer("GET", "/props").status == 500)  // its file is not there
         let props = await router(ScriptedLanguageModel()).answer("GET", "/props").json

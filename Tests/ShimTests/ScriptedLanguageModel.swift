@@ -36,6 +36,7 @@ final class ScriptedLanguageModel: LanguageModel {
         /// Thrown by each rendering.
         var renderingError: LocalModelError?
         var contextSize = 128
+        var isFull = false
     }
 
     static let endToken: Int32 = 2
@@ -48,7 +49,10 @@ final class ScriptedLanguageModel: LanguageModel {
     }
     var contextSize: Int { script.contextSize }
     let threads = 2
-    let activity = ModelActivity(running: 1, waiting: 2, cachedTokens: 96)
+    var activity: ModelActivity {
+        ModelActivity(
+            running: 1, waiting: 2, cachedTokens: 96, cacheUse: 0.25, cacheBlocks: 640, isFull: script.isFull)
+    }
     let kernels = "scripted"
     let tier = KernelTier.portable
     let tokenizer: TextTokenizer

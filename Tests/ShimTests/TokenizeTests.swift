@@ -90,8 +90,14 @@ import Tokenizer
                 #"shim_time_to_first_token_seconds_count{model="Test-Q4"} 3"#,
                 "shim_request_duration_seconds_count 5", "# TYPE shim_request_duration_seconds histogram",
                 #"shim_build_info{version="\#(version)"} 1"#,
+                // The scripted model says that it has one running and two waiting.
+                #"vllm:num_requests_running{model_name="Test-Q4"} 1"#,
+                #"vllm:num_requests_waiting{model_name="Test-Q4"} 2"#,
+                #"vllm:kv_cache_usage_perc{model_name="Test-Q4"} 0.25"#,
+                #"vllm:cache_config_info{block_size="32",model_name="Test-Q4",num_gpu_blocks="640"} 1"#,
+                "# TYPE vllm:lora_requests_info gauge",
             ]))
-        #expect(lines.allSatisfy { $0.hasPrefix("# ") || $0.hasPrefix("shim_") })
+        #expect(lines.allSatisfy { $0.hasPrefix("# ") || $0.hasPrefix("shim_") || $0.hasPrefix("vllm:") })
         #expect(!answer.text.contains("nothing"))
     }
 

@@ -131,8 +131,14 @@ package final class ModelThread: @unchecked Sendable {
         }
     }
 
-    /// Counts of running and waiting requests, and cached tokens.
-    package var activity: ModelActivity { inbox.withLock { $0.activity } }
+    /// The load after the last step, and whether there is room now.
+    package var activity: ModelActivity {
+        inbox.withLock { inbox in
+            var activity = inbox.activity
+            activity.isFull = !inbox.underWay.hasRoom(for: nil)
+            return activity
+        }
+    }
 
     /// Runs `body` on the engine's thread between two steps; clients take turns.
     package func perform<Result: Sendable>(_ body: @escaping @Sendable (any Network, Compute) -> Result) async throws
@@ -214,11 +220,12 @@ package final class ModelThread: @unchecked Sendable {
     }
 
     private func report() {
-        let counts = scheduler.counts
+        let (counts, pageBytes) = (scheduler.counts, network.stateShape.pageBytes + (drafter?.shape.pageBytes ?? 0))
         inbox.withLock {
             $0.activity = .init(
-                running: counts.running, waiting: counts.waiting, cachedTokens: prefixes.count * pageTokens,
-                stateBytes: memory.bytes)
+                running: counts.running, waiting: counts.waiting + lookedUp.count,
+                cachedTokens: prefixes.count * pageTokens, stateBytes: memory.bytes, cacheUse: scheduler.use,
+                cacheBlocks: pageBytes > 0 ? max(0, scheduler.capacity) / pageBytes : 0)
         }
     }
 

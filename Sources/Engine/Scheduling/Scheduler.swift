@@ -65,6 +65,8 @@ struct Scheduler {
     }
 
     var counts: (running: Int, waiting: Int) { (running.count, waiting.count) }
+    /// Share of the capacity that the running sequences need, 0...1.
+    var use: Double { min(1, Double(memory) / Double(max(1, capacity))) }
     /// The client of a running sequence.
     func client(of id: ID) -> String? { running.first { $0.id == id }?.client }
     /// Whether a sequence is decoding.

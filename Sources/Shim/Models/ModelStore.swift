@@ -56,6 +56,12 @@ package final class ModelStore: Sendable {
     /// Whether the server's only model has yet to be loaded for the first time.
     var isStarting: Bool { only.map { !$0.wasLoaded } ?? false }
 
+    /// Whether every model is loaded and accepts no further request now.
+    var isFull: Bool {
+        let models = models
+        return !models.isEmpty && models.allSatisfy { $0.loaded?.activity.isFull == true }
+    }
+
     /// Scans the folder again and describes the models.
     func cards() -> [ModelCard] {
         rescan()
@@ -127,7 +133,7 @@ package final class ModelStore: Sendable {
         return catalog.fallback(models)
     }
 
-    private func adapters(of model: ServedModel) -> [LocalModel.AdapterFile] {
+    func adapters(of model: ServedModel) -> [LocalModel.AdapterFile] {
         catalog.settings(of: model.file.url).configuration.adapters
     }
 

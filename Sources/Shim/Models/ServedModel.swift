@@ -53,6 +53,13 @@ package final class ServedModel: Sendable {
         state.withLock { if case .loaded(let loaded) = $0.phase { loaded } else { nil } }
     }
 
+    /// Requests that wait until the model is loaded.
+    var waiting: Int {
+        state.withLock { state in
+            if case .loading(_, let waiters) = state.phase { waiters.count } else { 0 }
+        }
+    }
+
     /// Whether the model was loaded at any time.
     var wasLoaded: Bool { state.withLock { $0.wasLoaded } }
 

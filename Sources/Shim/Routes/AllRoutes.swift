@@ -5,6 +5,7 @@ extension RouteTable {
         Route("GET", "/ready", access: .everyone, handler: showReadiness),
         Route("GET", "/props", access: .clients(.operators), handler: showProps),
         Route("GET", "/metrics", access: .clients(.operators), handler: showMetrics),
+        Route("GET", "/version", handler: showVersion),
         Route("GET", "/", "/page/{file*}", access: .everyone, handler: showPage),
 
         Route("GET", "/api/engines", access: .clients(.standard), handler: listEngines),

@@ -10,10 +10,16 @@ import HTTP
 }
 
 /// `GET /ready`: 200 if requests can be answered now, possibly after loading a model; 503 while the server starts or
-/// stops.
+/// stops, and while all places for requests are taken.
 @Sendable func showReadiness(_ context: RequestContext, _ services: Services) throws -> Response {
     if context.request.isLast { return try .json(["status": "stopping"], status: 503) }
     if services.models.isStarting { return try .json(["status": "loading"], status: 503) }
     if services.models.models.isEmpty { return try .json(["status": "no models"], status: 503) }
+    if services.models.isFull, services.upstream?.takesWhatIsTooMuch != true { return try .json(["status": "full"], status: 503) }
     return try .json(["status": "ok"])
+}
+
+/// `GET /version`.
+@Sendable func showVersion(_ context: RequestContext, _ services: Services) throws -> Response {
+    try .json(["version": version])
 }

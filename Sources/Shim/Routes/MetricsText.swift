@@ -1,3 +1,4 @@
+import Foundation
 import HTTP
 import LocalLLM
 
@@ -25,6 +26,10 @@ struct MetricFamily: Sendable {
         let models: [(id: String, counts: Metrics.ModelCounts)]
         /// The activity of each model; of those that are not loaded, nothing.
         let activities: [(id: String, activity: ModelActivity?)]
+        /// Requests of each model that wait: in its queue, or until it is loaded.
+        let waiting: [(id: String, requests: Int)]
+        /// Names of all adapters, of those that can answer, and of those that are waited for.
+        let adapters: (all: [String], loaded: [String], awaited: [String])
 
         init(_ services: Services) {
             self.services = services
@@ -33,7 +38,16 @@ struct MetricFamily: Sendable {
             let served = services.models.models
             let ids = Set(served.map(\.file.id)).union(values.models.keys).sorted()
             models = ids.map { ($0, values.models[$0] ?? .init()) }
-            activities = served.map { ($0.file.id, $0.loaded?.activity) }
+            let activities = served.map { ($0.file.id, $0.loaded?.activity) }
+            self.activities = activities
+            waiting = zip(served, activities).map { ($0.file.id, $0.waiting + ($1.1?.waiting ?? 0)) }
+            func adapters(_ models: [ServedModel]) -> [String] {
+                models.flatMap { services.models.adapters(of: $0).map(\.modelName) }
+            }
+            self.adapters = (
+                adapters(served), adapters(served.filter { $0.loaded != nil }),
+                adapters(served.filter { $0.loaded == nil && $0.waiting > 0 })
+            )
         }
     }
 
@@ -43,7 +57,6 @@ struct MetricFamily: Sendable {
         var value: String
     }
 
-    /// Name after `shim_`.
     let name: String
     let kind: Kind
     let help: String
@@ -51,10 +64,11 @@ struct MetricFamily: Sendable {
     let samples: @Sendable (Scrape) -> [Sample]
 
     private init(
-        _ name: String, _ kind: Kind, _ help: String, labels: [String] = [],
+        _ name: String, prefix: String = "shim_", _ kind: Kind, _ help: String, labels: [String] = [],
         samples: @escaping @Sendable (Scrape) -> [Sample]
     ) {
-        (self.name, self.kind, self.help, self.labels, self.samples) = (name, kind, help, labels, samples)
+        self.name = prefix + name
+        (self.kind, self.help, self.labels, self.samples) = (kind, help, labels, samples)
     }
 
     /// A number for each model.
@@ -67,7 +81,9 @@ struct MetricFamily: Sendable {
         }
     }
 
-    static let all = [
+    static let all = own + forRouters
+
+    private static let own = [
         MetricFamily(
             "requests_total", .counter, "Requests answered, by route and status.", labels: ["route", "status"]
         ) { scrape in
@@ -134,6 +150,62 @@ struct MetricFamily: Sendable {
         },
     ]
 
+    /// What the endpoint picker of the Gateway API Inference Extension reads, under the names that it looks for if it is not
+    /// told others: those of vLLM.
+    private static let forRouters = [
+        gaugeForRouters("num_requests_running", "Choices being computed.") { scrape in
+            scrape.activities.map { ($0.id, "\($0.activity?.running ?? 0)") }
+        },
+        gaugeForRouters("num_requests_waiting", "Choices in the queue, and requests that wait for the model to load.") {
+            scrape in
+            scrape.waiting.map { ($0.id, "\($0.requests)") }
+        },
+        gaugeForRouters("kv_cache_usage_perc", "Share of the KV cache's memory that running choices need, 0 to 1.") {
+            scrape in
+            scrape.activities.map { ($0.id, "\($0.activity?.cacheUse ?? 0)") }
+        },
+        MetricFamily(
+            "cache_config_info", prefix: "vllm:", .gauge,
+            "1, with the tokens of a block of the KV cache, the unit of common prefixes, and how many blocks there is room for.",
+            labels: ["block_size", "model_name", "num_gpu_blocks"]
+        ) { scrape in
+            scrape.activities.compactMap { id, activity in
+                activity.map {
+                    Sample(
+                        labels: [
+                            ("block_size", "\(ModelActivity.blockTokens)"), ("model_name", id),
+                            ("num_gpu_blocks", "\($0.cacheBlocks)"),
+                        ], value: "1")
+                }
+            }
+        },
+        MetricFamily(
+            "lora_requests_info", prefix: "vllm:", .gauge,
+            "The time, with the names of the adapters of loaded models and of models that are waited for.",
+            labels: ["max_lora", "running_lora_adapters", "waiting_lora_adapters"]
+        ) { scrape in
+            let (all, loaded, awaited) = scrape.adapters
+            guard !all.isEmpty else { return [] }
+            // A name with a comma would be read as two.
+            func list(_ names: [String]) -> String { names.filter { !$0.contains(",") }.joined(separator: ",") }
+            return [
+                Sample(
+                    labels: [
+                        ("max_lora", "\(all.count)"), ("running_lora_adapters", list(loaded)),
+                        ("waiting_lora_adapters", list(awaited)),
+                    ], value: "\(Date.now.timeIntervalSince1970)")
+            ]
+        },
+    ]
+
+    private static func gaugeForRouters(
+        _ name: String, _ help: String, _ values: @escaping @Sendable (Scrape) -> [(id: String, value: String)]
+    ) -> MetricFamily {
+        MetricFamily(name, prefix: "vllm:", .gauge, help, labels: ["model_name"]) { scrape in
+            values(scrape).map { Sample(labels: [("model_name", $0.id)], value: $0.value) }
+        }
+    }
+
     private static func samples(
         of histogram: Metrics.Histogram, _ labels: [(name: String, value: String)]
     ) -> [Sample] {
@@ -147,10 +219,10 @@ struct MetricFamily: Sendable {
     }
 
     fileprivate func text(_ scrape: Scrape) -> String {
-        var text = "# HELP shim_\(name) \(help)\n# TYPE shim_\(name) \(kind.rawValue)\n"
+        var text = "# HELP \(name) \(help)\n# TYPE \(name) \(kind.rawValue)\n"
         for sample in samples(scrape) {
             let labels = sample.labels.map { "\($0.name)=\"\(Self.escaped($0.value))\"" }.joined(separator: ",")
-            text += "shim_\(name)\(sample.suffix)\(labels.isEmpty ? "" : "{\(labels)}") \(sample.value)\n"
+            text += "\(name)\(sample.suffix)\(labels.isEmpty ? "" : "{\(labels)}") \(sample.value)\n"
         }
         return text
     }

@@ -43,6 +43,13 @@ package final class Upstream: Sendable {
     /// State of the circuit breaker.
     var circuit: CircuitBreaker.State { breaker.withLock { $0.state } }
 
+    /// Whether conversations that find every place here taken are answered there.
+    var takesWhatIsTooMuch: Bool {
+        guard options.model != nil, options.occasions.contains(.busy) else { return false }
+        if case .open = circuit { return false }
+        return true
+    }
+
     /// Whether requests to the endpoint are forwarded as they are. Other conversations are translated.
     func has(_ endpoint: UpstreamEndpoint) -> Bool {
         endpoint.apis.contains(options.api) && !missing.withLock { $0.contains(endpoint) }

@@ -54,6 +54,16 @@ import Testing
         #expect(fake.count == 1)
     }
 
+    @Test func `a full server is ready while its upstream takes over`() async throws {
+        let fake = FakeUpstream { _ in json(completion) }
+        let full = router(ScriptedLanguageModel(.init(isFull: true)))
+        for (options, status) in [(configured, 200), (["--upstream-model", "big"], 503)] {
+            let request = "GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            #expect(try await ask(full, fake, options, request).status == status)
+        }
+        #expect(fake.count == 0)
+    }
+
     @Test func `other errors, other endpoints and begun conversations stay here`() async throws {
         let fake = FakeUpstream { _ in json(completion) }
         let template = try await ask(failing(.templateFailed("no")), fake, configured, chatRequest(chatBody()))
