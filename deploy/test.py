@@ -531,11 +531,12 @@ def check_full(setup, endless):
     since = len(setup.lines)
     port = setup.port + 1
     connections = []
-    body = json.dumps({"model": "hearth-4m", "prompt": "Go on.", "stream": True, "max_tokens": 1900} | endless)
+    messages = [{"role": "user", "content": "Go on."}]
+    body = json.dumps({"model": "hearth-4m", "messages": messages, "stream": True, "max_tokens": 1900} | endless)
     for number in range(1, 201):
         # Each from an address of its own, since one client gets only a part of the places.
         connections.append(http.client.HTTPConnection("127.0.0.1", port, source_address=(f"127.0.1.{number}", 0)))
-        connections[-1].request("POST", "/v1/completions", body, {"Content-Type": "application/json"})
+        connections[-1].request("POST", "/v1/chat/completions", body, {"Content-Type": "application/json"})
     deadline = time.monotonic() + 30
     while True:
         status, answer = setup.get(port, "/ready")

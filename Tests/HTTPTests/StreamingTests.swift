@@ -149,25 +149,23 @@ import Testing
     }
 
     @Test func `a writer is dead once its response has ended, and takes one write at a time`() async throws {
-        let kept = Mutex<ResponseWriter?>(nil)
-        let overlap = Mutex<(any Error)?>(nil)
-        let failed = Signal()
+        let (seen, failed) = (Seen(), Signal())
         let handler: Server.Handler = { request in
             if request.path == "/second" {
-                let writer = kept.withLock { $0 }
+                let writer = seen.writer.withLock { $0 }
                 await #expect(throws: ConnectionError.exchangeEnded) { try await writer?.write("smuggled".utf8) }
                 return .text("second")
             }
             return Response(
                 status: 200,
                 body: .stream { writer in
-                    kept.withLock { $0 = writer }
+                    seen.writer.withLock { $0 = writer }
                     // Larger than the kernel's buffers, and the client does not read until one of them has failed.
                     let write: @Sendable () async -> Void = {
                         do {
                             try await writer.write([UInt8](repeating: 0x61, count: 16 << 20))
                         } catch {
-                            overlap.withLock { $0 = error }
+                            seen.overlap.withLock { $0 = error }
                             failed.fire()
                         }
                     }
@@ -185,9 +183,15 @@ import Testing
                 try client.send("GET /second HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
                 return try client.receiveAll()
             }
-            #expect(overlap.withLock { $0 } as? ConnectionError == .overlappingUse)
+            #expect(seen.overlap.withLock { $0 } as? ConnectionError == .overlappingUse)
             #expect(!text.contains("smuggled"))
             #expect(text.hasSuffix("second"))
         }
     }
+}
+
+/// A class, since Swift 6.0 crashes on a mutex that a closure with `async let` captures.
+private final class Seen: Sendable {
+    let writer = Mutex<ResponseWriter?>(nil)
+    let overlap = Mutex<(any Error)?>(nil)
 }
