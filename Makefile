@@ -2,6 +2,8 @@
 #               MODEL=smollm2: on a real one, SmolLM2 135M Instruct, which it fetches (93 MB, Apache 2.0)
 # make chat     a conversation in the terminal       MODEL=path.gguf ARGS='--system "Be brief."'
 # make bench    tokens per second                    MODEL=path.gguf ARGS='-p 512 -n 128'
+# make deb      a Debian package: the programs with Swift's runtime, a systemd unit, man pages, completions
+# make dist     an archive of the programs with all libraries, for other distributions, and its checksum
 # make test     lint, build with warnings as errors, tests; those of the page and of the ARM kernels where their tools are
 # make speed-report  after the tests: the bundled model's speed beside the last that was kept
 # make clients  drive the server with real clients    fetches them from PyPI into .build/clients
@@ -15,7 +17,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run chat bench test speed-report keep-speed clients agents fuzz house lint format packages model
+.PHONY: help run chat bench deb dist test speed-report keep-speed clients agents fuzz house lint format packages model
 
 PACKAGES := libopenblas-dev libssl-dev libsqlite3-dev libedit-dev libpng-dev libturbojpeg0-dev libwebp-dev
 MODEL ?= $(wildcard models/*.gguf)
@@ -56,6 +58,12 @@ chat: packages model
 bench: packages model
 	$(BUILD) --product bench
 	exec .build/release/bench speed --model "$(MODEL)" $(ARGS)
+
+# Into .build/packages.
+deb dist: PACKAGES += patchelf python3 xz-utils
+deb dist: packages
+	for product in shim chat bench; do $(BUILD) --product $$product; done
+	@deploy/package/build.sh $@
 
 test: packages lint
 	$(SWIFT_FOR_TESTS) build $(TEST_FLAGS) --build-tests

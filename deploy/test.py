@@ -446,8 +446,8 @@ def check_shared_files(endless):
             for number in NAMES:
                 setup.wait_until_used(number)
             check_shared_prompts(setup, prompts)
-            check_shared_models(setup, models)
             check_full(setup, endless)
+            check_shared_models(setup, models)
         finally:
             setup.stop()
 

@@ -159,7 +159,7 @@ import Testing
             return Response(
                 status: 200,
                 body: .stream { writer in
-                    seen.writer.withLock { $0 = writer }
+                    seen.keep(writer)
                     // Larger than the kernel's buffers, and the client does not read until one of them has failed.
                     let write: @Sendable () async -> Void = {
                         do {
@@ -190,8 +190,10 @@ import Testing
     }
 }
 
-/// A class, since Swift 6.0 crashes on a mutex that a closure with `async let` captures.
+/// Swift 6.0 crashes on a function that has both a lock and `async let`.
 private final class Seen: Sendable {
     let writer = Mutex<ResponseWriter?>(nil)
     let overlap = Mutex<(any Error)?>(nil)
+
+    func keep(_ writer: ResponseWriter) { self.writer.withLock { $0 = writer } }
 }
