@@ -26,7 +26,7 @@ paths() {
 try_server() {
     serve setpriv --reuid=nobody --regid=nogroup --clear-groups "$@"
     ask
-    kill -TERM -- -"$server"
+    pkill -TERM -g "$server" -x shim
     local status=0
     wait "$server" || status=$?
     server=
@@ -38,7 +38,8 @@ check_programs() {
     echo 'Hello' | inside "$1/chat" --model "$2" | tail -n 3
     # A build's own paths would be searched for libraries.
     for program in shim chat bench; do
-        [[ $(inside ldd "$1/$program" | grep -v -e /usr/lib/ -e ' /lib' -e linux-vdso -e "${1%/bin}/" | tee -a "$root.log") == "" ]]
+        others=$(inside ldd "$(inside readlink -f "$1/$program")" | grep -v -e ' /usr/lib/' -e ' /lib/' -e ld-linux -e linux-vdso -e " ${1%/bin}/" || true)
+        [[ -z $others ]] || { echo "error: libraries of $program from elsewhere:" >&2; echo "$others" >&2; exit 1; }
     done
 }
 

@@ -22,6 +22,7 @@ version=$(sed -n 's/^let version = "\(.*\)"$/\1/p' Sources/Shim/Shim.swift)
 # The time of everything in the package, so that the same sources and tools give the same bytes.
 time=$(git log -1 --format=%ct 2>/dev/null || date +%s)
 stage=$(mktemp -d)
+chmod 755 "$stage"
 trap 'rm -rf "$stage"' EXIT
 
 if [[ $kind == deb ]]; then prefix=$stage/usr; else prefix=$stage/localllm-$version-linux-$(uname -m); fi
@@ -36,6 +37,12 @@ runtime=$(linked "$libraries/shim" | sed -n 's/^libswiftCore.so \(.*\)\/libswift
 [[ -n $runtime ]] || { echo "error: '$built/shim' is not linked with Swift's runtime" >&2; exit 1; }
 missing=$(linked "$libraries"/{shim,chat,bench} | grep -c 'not$' || true)
 (( missing == 0 )) || { echo "error: libraries of the programs are missing:" >&2; ldd "$libraries/chat" >&2; exit 1; }
+# The package of a library, which may have been installed under /lib before that became /usr/lib.
+owner() {
+    local path
+    path=$(realpath "$1")
+    { dpkg-query -S "$path" 2>/dev/null || dpkg-query -S "${path#/usr}"; } | head -n 1 | cut -d: -f1
+}
 # Of glibc and OpenSSL the system's own are used: they are everywhere, and have to be kept up to date.
 is_system() { [[ $1 =~ ^(ld-linux|lib(c|m|dl|rt|pthread|resolv|util|anl|ssl|crypto)\.so) ]]; }
 while read -r name path; do
@@ -66,7 +73,7 @@ if [[ $kind == dist ]]; then
     for file in "$libraries"/*.so*; do
         name=${file##*/}
         path=$(linked "$built"/{shim,chat,bench} | sed -n "s/^${name//./\\.} //p")
-        package=$(dpkg-query -S "$(realpath "$path")" 2>/dev/null | head -n 1 | cut -d: -f1 || true)
+        package=$(owner "$path" 2>/dev/null || true)
         [[ -z $package || ! -e /usr/share/doc/$package/copyright ]] || cp -L "/usr/share/doc/$package/copyright" "$doc/licences/$package"
     done
     mkdir "$prefix/share/localllm/systemd"
@@ -94,7 +101,7 @@ depends=$(
     needed=$(objdump -p "$libraries"/* | sed -n 's/^  NEEDED  *//p' | sort -u)
     while read -r name path; do
         grep -qxF "$name" <<<"$needed" && [[ ! -e $libraries/$name ]] || continue
-        package=$(dpkg-query -S "$(realpath "$path")" | head -n 1 | cut -d: -f1)
+        package=$(owner "$path")
         case $package in
             # The version of symbols that programs get from it follows its own.
             libc6) echo "libc6 (>= $(dpkg-query -W -f='${Version}' libc6 | sed 's/-.*//'))" ;;
