@@ -45,7 +45,8 @@ check_programs() {
 
 make_system "$suite" "$root"
 if [[ $package == *.tar.xz ]]; then
-    install_packages xz-utils
+    # The archive takes OpenSSL from the system.
+    install_packages xz-utils openssl
     tar -C "$root/opt" -xf "$package"
     name=$(basename "$package" .tar.xz)
     check_programs "/opt/$name/bin" "/opt/$name/share/localllm/hearth-4m.gguf"
