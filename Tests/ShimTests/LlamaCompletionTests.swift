@@ -104,14 +104,19 @@ import Wire
         #expect(await complete(engine, fields, at: "/infill").status == 200)
         // A space is the character that SentencePiece writes for it.
         let (before, after) = (ScriptedLanguageModel.tokens("def\u{2581}f("), ScriptedLanguageModel.tokens("return"))
-        #expect(engine.asked.withLock { $0[0].tokens } == start + before + gap + after + end)
+        #expect(engine.asked.withLock { $0[0].tokens } == around(before, after))
         #expect(engine.asked.withLock { $0[0].options.penaltiesCountPrompt && $0[0].options.continuesText })
     }
 
     /// Qwen's tokens around a gap, whose ids are 259 to 261, and those for files, 262 and 263.
-    private let (start, gap, end): ([Int32], [Int32], [Int32]) = ([259], [260], [261])
-    private let (repository, file): ([Int32], [Int32]) = ([262], [263])
+    private let repository: [Int32] = [262]
+    private let file: [Int32] = [263]
     private let qwen = ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>", "<|file_sep|>"]
+
+    private func around(_ before: [Int32], _ after: [Int32]) -> [Int32] {
+        let (start, gap, end): ([Int32], [Int32], [Int32]) = ([259], [260], [261])
+        return start + before + gap + after + end
+    }
 
     private func ids(_ text: String) -> [Int32] {
         ScriptedLanguageModel.tokens(text.replacing(" ", with: "\u{2581}"))
@@ -123,18 +128,18 @@ import Wire
         let engine = ScriptedLanguageModel(.init(contextSize: 500), extraTokens: qwen)
         #expect(await complete(engine, fields, at: "/infill").status == 200)
         let header = repository + ids("myproject\n") + file + ids("x.h\n<|file_sep|>")
-        let around = start + ids("ab") + gap + ids("z") + end
-        let rest = file + ids("tmp\ntwo") + file + ids("filename\n") + around
-        #expect(engine.asked.withLock { $0[0].tokens } == header + rest)
+        let whole = header + file + ids("tmp\ntwo") + file + ids("filename\n") + around(ids("ab"), ids("z"))
+        #expect(engine.asked.withLock { $0[0].tokens } == whole)
         // Without these tokens, a line separates the files.
         let plain = ScriptedLanguageModel(.init(contextSize: 500), extraTokens: Array(qwen.prefix(3)))
         #expect(await complete(plain, fields, at: "/infill").status == 200)
         let line = ids("\n\n--- snippet ---\n\n")
-        #expect(plain.asked.withLock { $0[0].tokens } == line + ids("<|file_sep|>") + line + ids("two") + around)
+        let separated = line + ids("<|file_sep|>") + line + ids("two") + around(ids("ab"), ids("z"))
+        #expect(plain.asked.withLock { $0[0].tokens } == separated)
         // Where the context is too small, the texts around the gap come first.
         let small = ScriptedLanguageModel(.init(contextSize: 20), extraTokens: qwen)
         #expect(await complete(small, fields, at: "/infill").status == 200)
-        let cut = Array((header + rest).suffix(17))
+        let cut = Array(whole.suffix(17))
         #expect(small.asked.withLock { $0[0].tokens } == cut)
     }
 
@@ -143,10 +148,10 @@ import Wire
         let answer = await router(engine).complete(#""prompt": "a", "suffix": "z""#)
         #expect(answer.status == 200 && answer.choice["text"] as? String == "Hello, wörld")
         let header = repository + ids("myproject\n") + file + ids("filename\n")
-        #expect(engine.asked.withLock { $0[0].tokens } == header + start + ids("a") + gap + ids("z") + end)
+        #expect(engine.asked.withLock { $0[0].tokens } == header + around(ids("a"), ids("z")))
         let fromIDs = await router(engine).complete(#""prompt": [68], "suffix": "z""#)
         #expect(fromIDs.status == 200)
-        #expect(engine.asked.withLock { $0[1].tokens } == header + start + ids("A") + gap + ids("z") + end)
+        #expect(engine.asked.withLock { $0[1].tokens } == header + around(ids("A"), ids("z")))
         let echo = await router(engine).complete(#""prompt": "a", "suffix": "z", "echo": true"#)
         #expect(echo.error["param"] as? String == "echo")
     }
