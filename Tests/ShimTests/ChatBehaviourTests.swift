@@ -190,14 +190,14 @@ import Tokenizer
                           {"role": "user", "name": "Ann", "content": "Hi"}]}
             """)
         #expect(answer.status == 200)
-        let (messages, variables) = engine.rendered.withLock { $0[0] }
+        let rendered = engine.rendered.withLock { $0[0] }
         #expect(
-            messages == [
+            rendered.messages == [
                 ChatMessage(role: .assistant, content: "x", reasoning: "Hm"),
                 ChatMessage(role: .user, content: "Hi", name: "Ann"),
             ])
         #expect(
-            variables == [
+            rendered.variables == [
                 "reasoning_effort": .string("none"), "enable_thinking": .bool(false), "thinking": .bool(false),
                 "budget": .int(5),
                 "flag": .array([.bool(true), .none, .double(0.5)]),

@@ -39,6 +39,12 @@ final class ScriptedLanguageModel: LanguageModel {
         var isFull = false
     }
 
+    /// What the template was given. No tuple, which Swift 6.0 cannot return from a lock.
+    struct Rendering: Sendable {
+        let messages: [ChatMessage]
+        let variables: TemplateObject
+    }
+
     static let endToken: Int32 = 2
 
     var info: LocalModel.Info {
@@ -59,7 +65,7 @@ final class ScriptedLanguageModel: LanguageModel {
     private let vocabulary: TokenVocabulary
 
     let script: Script
-    let rendered = Mutex<[(messages: [ChatMessage], variables: TemplateObject)]>([])
+    let rendered = Mutex<[Rendering]>([])
     /// Whether rendering and tokenizing ran on an executor of its own, not on the pool that all requests share.
     let ranApart = Mutex<Set<Bool>>([])
     let endings = Mutex<[PromptEnding]>([])
@@ -100,7 +106,7 @@ final class ScriptedLanguageModel: LanguageModel {
         noteExecutor()
         if let error = script.renderingError { throw error }
         if let template { return (try? template.render(variables)) ?? "?" }
-        rendered.withLock { $0.append((messages, variables)) }
+        rendered.withLock { $0.append(Rendering(messages: messages, variables: variables)) }
         if !script.allowsManySystemMessages, messages.dropFirst().contains(where: { $0.role == .system }) {
             throw .templateFailed("System message must be at the beginning.")
         }
