@@ -60,6 +60,7 @@ package struct SamplingBinding: Sendable {
         Self(.texts, "stop", \.stop),
         Self(.tokens, "stop_token_ids", \.stopTokens),
         Self(.flag, "return_progress", \.reportsProgress),
+        Self(.count, "id_slot", get: \.slot) { $0.slot = max(0, $1) },
         // With the client, so that guessing another client's salt reveals nothing.
         Self(.text, "cache_salt", get: \.cacheSalt) { $0.cacheSalt = "\(FairShare.client ?? "") \($1)" },
     ]

@@ -21,6 +21,9 @@ package protocol LanguageModel: ConversationModel {
     func decide(
         _ questions: [DecisionQuestion], about messages: [ChatMessage], options: DecisionOptions
     ) async throws -> Decisions
+    func saveSlot(_ slot: Int, as name: String) async throws -> SlotTransfer
+    func restoreSlot(_ slot: Int, from name: String) async throws -> SlotTransfer
+    func eraseSlot(_ slot: Int) async throws -> Int
 }
 
 extension LanguageModel {
@@ -32,6 +35,13 @@ extension LanguageModel {
 }
 
 extension LocalModel: LanguageModel {}
+
+/// Defaults for engines whose slots are not saved.
+extension LanguageModel {
+    func saveSlot(_ slot: Int, as name: String) async throws -> SlotTransfer { throw SlotError.notSupported }
+    func restoreSlot(_ slot: Int, from name: String) async throws -> SlotTransfer { throw SlotError.notSupported }
+    func eraseSlot(_ slot: Int) async throws -> Int { throw SlotError.notSupported }
+}
 
 /// Defaults for engines without image input.
 extension LanguageModel {

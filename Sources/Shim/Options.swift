@@ -32,6 +32,9 @@ struct Options: Sendable {
             "--request-timeout", value: "SECONDS", default: "3600", help: "maximum duration of an answer"),
         Option(
             "--state-file", value: "FILE", help: "file for stored responses, to keep them across restarts"),
+        Option(
+            "--slot-save-path", value: "DIR",
+            help: "folder for the states that clients save and restore by POST /slots/{id} (default: they cannot)"),
     ]
 
     private static let requests = [
@@ -129,6 +132,7 @@ struct Options: Sendable {
         (self.arguments, self.file) = (arguments, file)
         var defaults = ModelSettings(configuration: try arguments.configuration(ModelOption.all))
         defaults.configuration.reportsCacheProblem = { Shim.complain("warning: \($0)") }
+        defaults.configuration.slotDirectory = arguments.string("--slot-save-path").map { URL(fileURLWithPath: $0) }
         models = try ModelCatalog(
             arguments, environment: environment, defaults: defaults, configured: file?.models(defaults) ?? [])
         for option in [ModelOption.imageEncoder, .draft, .adapters].map(\.option.names.last!)

@@ -98,8 +98,8 @@ package struct LlamaCompletion: Codable, Sendable, Equatable {
     package var index: Int
     package var content: String
     package var tokens: [Int32]
-    /// Always 0: clients cannot choose slots.
-    package var idSlot = 0
+    /// The slot that gets prompt and answer.
+    package var idSlot: Int
     /// Whether this is the last event.
     package var stop: Bool
     package var tokensPredicted: Int
@@ -120,8 +120,11 @@ package struct LlamaCompletion: Codable, Sendable, Equatable {
     package var tokensCached: Int?
     package var generationSettings: [String: JSON]?
 
-    package init(index: Int, content: String, tokens: [Int32], stop: Bool, predicted: Int, evaluated: Int) {
+    package init(
+        index: Int, slot: Int, content: String, tokens: [Int32], stop: Bool, predicted: Int, evaluated: Int
+    ) {
         self.index = index
+        idSlot = slot
         self.content = content
         self.tokens = tokens
         self.stop = stop

@@ -122,6 +122,9 @@ extension SamplingField {
         Self(
             ("cache_salt", .vLLM), kind: .text(bytes: 1...256), isOwn: true,
             "shares cached prefixes only with requests of the same salt and client"),
+        Self(
+            ("id_slot", .llama), kind: .count(-1...63), standard: 0, isOwn: true,
+            "slot that gets the text of prompt and answer, for `/slots`; -1 is the first, too. Not with `cache_salt`"),
     ]
 
     private static func unserved(_ api: API, _ name: String, _ idle: JSON..., but condition: String = "") -> Self {

@@ -33,14 +33,27 @@ import Testing
 
         func submit(
             _ prompt: [Int32], count: Int, seed: UInt64? = 5, draft: (@Sendable ([Int32]) -> [Int32])? = nil,
-            guessing: Bool = false, expecting expected: [Int32] = []
+            guessing: Bool = false, expecting expected: [Int32] = [], slot: Int? = nil
         ) -> Generation {
             let options = SamplingOptions(
                 temperature: 1, seed: seed, maximumTokens: count, drafts: guessing, expectedTokens: expected)
             return thread.submit(
                 ModelThread.Request(
                     tokens: prompt, chain: Sampler.Chain().overridden(by: options), options: options,
-                    maximumTokens: count, draft: draft))
+                    maximumTokens: count, slot: slot, draft: draft))
+        }
+
+        private static let root = PrefixKey(model: [1], adapters: [], salt: nil)
+
+        func save(_ slot: Int, to path: String) async throws -> SlotTransfer? {
+            try await thread.saveSlot(slot, to: path) { _ in ([], Self.root) }
+        }
+
+        func restore(_ slot: Int, from path: String) async throws -> SlotTransfer {
+            try await thread.restoreSlot(slot, from: path) { head in
+                #expect(head.root == Self.root && head.scales == [])
+                return .none
+            }
         }
 
         func answer(
@@ -159,6 +172,107 @@ import Testing
         let answer = try await Toy(toy, kept: folder.url.path).answer(prompt(4), count: 10)
         #expect(answer.cached == 480)
         #expect(try await Toy(toy).answer(prompt(4), count: 10).tokens == answer.tokens)
+    }
+
+    @Test(arguments: ToyLayers.all)
+    func `a slot that was saved goes on in another process, with the same text`(toy: ToyLayers) async throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.url.appendingPathComponent("slot").path
+        let prompt = Self.tokens(1500)
+        let first = Toy(toy)
+        let answer = try await first.collect(first.submit(prompt, count: 70, seed: nil, slot: 3))
+        let saved = try #require(try await first.save(3, to: path))
+        #expect(try await first.save(4, to: path) == nil)
+        // 1500 tokens and the 69 of the answer that were computed are 49 pages.
+        #expect(saved.tokens == 49 * 32)
+        let attributes = try FileManager.default.attributesOfItem(atPath: path)
+        #expect(attributes[.size] as? Int == saved.bytes && attributes[.posixPermissions] as? Int == 0o600)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["slot"])
+
+        // What a template puts at the end of a prompt is not in the next one.
+        let turn = Array(prompt.dropLast(9)) + Self.tokens(30, seed: 3)
+        let whole = prompt + answer.tokens + [1]
+        for (text, seed) in [(prompt, UInt64(5)), (turn, 5), (whole, 5)] {
+            let second = Toy(toy)
+            let restored = try await second.restore(0, from: path)
+            #expect(restored.tokens == saved.tokens && restored.bytes == saved.bytes)
+            let here = try await second.answer(text, count: 20, seed: seed)
+            #expect(here.cached > 1400)
+            #expect(try await first.answer(text, count: 20, seed: seed).tokens == here.tokens)
+            #expect(try await Toy(toy).answer(text, count: 20, seed: seed).tokens == here.tokens)
+        }
+        // Where no two texts are the same, the answer's pages serve too.
+        let third = Toy(toy)
+        _ = try await third.restore(0, from: path)
+        #expect(try await third.answer(whole, count: 1, seed: nil).cached == saved.tokens)
+        // What was restored can be saved again, byte by byte the same.
+        let copy = path + ".again"
+        let fourth = Toy(toy)
+        _ = try await fourth.restore(7, from: path)
+        #expect(try await fourth.save(7, to: copy)?.tokens == saved.tokens)
+        #expect(FileManager.default.contentsEqual(atPath: path, andPath: copy))
+    }
+
+    @Test(arguments: ToyLayers.all)
+    func `an erased slot is computed again, but for what others begin with`(toy: ToyLayers) async throws {
+        let model = Toy(toy)
+        let prompt = Self.tokens(640)
+        _ = try await model.collect(model.submit(prompt + Self.tokens(200, seed: 4), count: 3, slot: 0))
+        #expect(try await model.thread.eraseSlot(0) == 843)
+        #expect(try await model.thread.eraseSlot(0) == 0)
+        #expect(try await model.answer(prompt + [1], count: 1).cached == 0)
+        _ = try await model.collect(model.submit(prompt + Self.tokens(200, seed: 5), count: 3, slot: 1))
+        _ = try await model.collect(model.submit(prompt + Self.tokens(200, seed: 6), count: 3, slot: 2))
+        #expect(try await model.thread.eraseSlot(1) == 843)
+        #expect(try await model.answer(prompt + Self.tokens(200, seed: 6), count: 1).cached >= 640)
+    }
+
+    @Test(arguments: ["torn", "altered", "altered head", "longer", "empty", "text", "another shape", "folder", "link"])
+    func `a slot's file that is not as it was written is refused, and nothing changes`(_ damage: String) async throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.url.appendingPathComponent("slot").path
+        let toy = try #require(ToyLayers.all.first)
+        let first = Toy(toy)
+        _ = try await first.collect(first.submit(Self.tokens(300), count: 3, slot: 0))
+        _ = try await first.save(0, to: path)
+        let url = URL(fileURLWithPath: path)
+        var data = try Data(contentsOf: url)
+        switch damage {
+        case "torn": data = data.dropLast(1)
+        case "altered": data[data.endIndex - 50] ^= 1
+        // The number of pages: as many as would need an exbibyte.
+        case "altered head": data.replaceSubrange(48..<52, with: [0xFF, 0xFF, 0xFF, 0xFF])
+        case "longer": data += [0]
+        case "empty": data = Data()
+        case "text": data = Data("once upon a time".utf8)
+        case "folder", "link":
+            try FileManager.default.moveItem(atPath: path, toPath: path + ".moved")
+            if damage == "folder" {
+                try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+            } else {
+                try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: path + ".moved")
+            }
+        default: break
+        }
+        if !["folder", "link", "another shape"].contains(damage) { try data.write(to: url) }
+        let second = Toy(damage == "another shape" ? try #require(ToyLayers.all.last) : toy)
+        await #expect { _ = try await second.restore(0, from: path) } throws: { error in
+            guard case .invalid(let reason)? = error as? SlotFile.Failure else { return false }
+            return !reason.isEmpty
+        }
+        #expect(try await second.thread.eraseSlot(0) == 0)
+        #expect(try await second.answer(Self.tokens(300), count: 3).cached == 0)
+        await #expect(throws: SlotFile.Failure.missing) { _ = try await second.restore(0, from: path + ".no") }
+    }
+
+    @Test func `a file that exceeds the memory for states is refused`() async throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.url.appendingPathComponent("slot").path
+        let toy = try #require(ToyLayers.all.first)
+        let roomy = Toy(toy)
+        _ = try await roomy.collect(roomy.submit(Self.tokens(900), count: 1, slot: 0))
+        _ = try await roomy.save(0, to: path)
+        await #expect(throws: SlotFile.Failure.self) { _ = try await Toy(toy, isTight: true).restore(0, from: path) }
     }
 
     @Test(arguments: ToyLayers.all)

@@ -42,7 +42,7 @@ import Wire
              "dry_base": 3, "dry_allowed_length": 4, "dry_penalty_last_n": 5, "dry_sequence_breakers": ["x"],
              "dynatemp_range": 0.5, "dynatemp_exponent": 2, "mirostat": 2, "mirostat_tau": 4, "mirostat_eta": 0.5,
              "lora": [{"id": 1, "scale": 0.5}], "max_completion_tokens": 9, "min_tokens": 2, "ignore_eos": true,
-             "stop": ["a"], "stop_token_ids": [1, 2], "return_progress": true, "cache_salt": "s"}
+             "stop": ["a"], "stop_token_ids": [1, 2], "return_progress": true, "cache_salt": "s", "id_slot": 2}
             """
         let json = try JSON(body: Array(body.utf8))
         var options = SamplingOptions()

@@ -143,6 +143,33 @@ struct PrefixCache {
         return new
     }
 
+    /// Adds pages that were read from a file, those of `tokens` after `node`.
+    ///
+    /// - Parameter promptPages: So many of the first pages were prefilled; the others are answers'.
+    /// - Returns: The nodes of the pages.
+    mutating func insert(
+        _ pages: [[AlignedBuffer]], of tokens: ArraySlice<Int32>, _ images: SequenceImages?, after node: Node,
+        promptPages: Int
+    ) -> [Node] {
+        var path: [Node] = []
+        for (index, buffers) in pages.enumerated() {
+            let start = tokens.startIndex + index * pageTokens
+            let page = tokens[start..<start + pageTokens]
+            path.append(
+                insert(
+                    buffers.map { SequenceState.Part($0, in: memory) }, of: page, after: path.last ?? node,
+                    isPrompt: index < promptPages, storeKey: { $0?.next(page, images) }))
+        }
+        return path
+    }
+
+    /// Gives a node the checkpoint that was read from a file, unless it has one.
+    func add(_ checkpoint: [AlignedBuffer], at length: Int, of shape: StateShape, to node: Node) {
+        guard node.checkpoint == nil else { return }
+        node.checkpoint = SequenceState.Checkpoint(
+            checkpoint.map { SequenceState.Part($0, in: memory) }, at: length, of: shape)
+    }
+
     /// Evicts nodes that no sequence uses, least recently used first, until all states together take at most `limit`
     /// bytes or no such node is left.
     mutating func shrink(to limit: Int) {
@@ -150,10 +177,28 @@ struct PrefixCache {
         // Children have higher IDs and are evicted before their parents.
         let oldestFirst = nodes.map { (key: $0.key, lastUse: $0.value.lastUse, id: $0.value.id) }
             .sorted { ($0.lastUse, -$0.id) < ($1.lastUse, -$1.id) }
-        for (key, _, _) in oldestFirst where memory.bytes > limit {
-            guard nodes[key]!.children == 0, isKnownUniquelyReferenced(&nodes[key]!) else { continue }
-            nodes[key]!.parent?.children -= 1
-            nodes[key] = nil
+        for (key, _, _) in oldestFirst where memory.bytes > limit { _ = evict(key) }
+    }
+
+    /// Evicts the pages of `tokens` that nothing else uses: no sequence, and no other text that begins with them.
+    mutating func evict(_ tokens: ArraySlice<Int32>, after root: Node) {
+        var keys: [Key] = []
+        var parent = root.id
+        for start in stride(from: tokens.startIndex, through: tokens.endIndex - pageTokens, by: pageTokens) {
+            let page = Array(tokens[start..<start + pageTokens])
+            let key = [true, false].map { Key(parent: parent, tokens: page, isPrompt: $0) }.first { nodes[$0] != nil }
+            guard let key, let id = nodes[key]?.id else { break }
+            keys.append(key)
+            parent = id
         }
+        while let key = keys.popLast(), evict(key) {}
+    }
+
+    /// - Returns: Whether the node was evicted: no sequence uses it, and no page follows it.
+    private mutating func evict(_ key: Key) -> Bool {
+        guard nodes[key]!.children == 0, isKnownUniquelyReferenced(&nodes[key]!) else { return false }
+        nodes[key]!.parent?.children -= 1
+        nodes[key] = nil
+        return true
     }
 }

@@ -15,7 +15,8 @@ package struct PrefixKey: Hashable, Sendable {
         digest = hash.digest
     }
 
-    private init(digest: [UInt8]) { self.digest = digest }
+    /// - Parameter digest: 32 bytes.
+    init(digest: [UInt8]) { self.digest = digest }
 
     /// The key of this prefix and one more page.
     ///

@@ -95,12 +95,12 @@ package final class PrefixStore: Sendable {
         var header = [UInt8](repeating: 0, count: Self.headerBytes)
         let buffers: [AlignedBuffer]? = header.withUnsafeMutableBytes { header in
             guard fstat(file, &status) == 0, Int(status.st_size) == Self.headerBytes + sizes.reduce(0, +),
-                Self.fill(header, from: file)
+                WholeFile.fill(header, from: file)
             else { return nil }
             var buffers: [AlignedBuffer] = []
             for size in sizes {
                 let buffer = AlignedBuffer(byteCount: size)
-                guard Self.fill(UnsafeMutableRawBufferPointer(start: buffer.base, count: size), from: file) else {
+                guard WholeFile.fill(UnsafeMutableRawBufferPointer(start: buffer.base, count: size), from: file) else {
                     return nil
                 }
                 buffers.append(buffer)
@@ -110,17 +110,6 @@ package final class PrefixStore: Sendable {
         }
         if buffers == nil { unlink(path) }
         return buffers
-    }
-
-    private static func fill(_ bytes: UnsafeMutableRawBufferPointer, from file: Int32) -> Bool {
-        var done = 0
-        while done < bytes.count {
-            let count = Foundation.read(file, bytes.baseAddress! + done, bytes.count - done)
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return false }
-            done += count
-        }
-        return true
     }
 
     /// The first bytes of a file: a magic number, and the digest of what the file is and holds.
@@ -147,32 +136,11 @@ package final class PrefixStore: Sendable {
         let bytes = Self.headerBytes + parts.reduce(0) { $0 + $1.count }
         makeRoom(for: bytes)
         let temporary = "\(folder)/.\(key.digest.hexadecimal.prefix(Self.digits)).\(UInt64.random(in: 0 ... .max))"
-        let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard file >= 0 else {
-            fail("cannot write \(folder): \(String(cString: strerror(errno)))")
-            return false
+        let error = Self.header(key, kind, parts).withUnsafeBytes { header in
+            WholeFile.write([header] + parts, to: path, by: temporary)
         }
-        let isWritten = Self.header(key, kind, parts).withUnsafeBytes { header in
-            ([header] + parts).allSatisfy { Self.drain($0, into: file) }
-        }
-        let error = errno
-        guard close(file) == 0, isWritten, rename(temporary, path) == 0 else {
-            unlink(temporary)
-            fail("cannot write \(folder): \(String(cString: strerror(isWritten ? errno : error)))")
-            return false
-        }
-        return true
-    }
-
-    private static func drain(_ bytes: UnsafeRawBufferPointer, into file: Int32) -> Bool {
-        var done = 0
-        while done < bytes.count {
-            let count = Foundation.write(file, bytes.baseAddress! + done, bytes.count - done)
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return false }
-            done += count
-        }
-        return true
+        if let error { fail("cannot write \(folder): \(String(cString: strerror(error)))") }
+        return error == nil
     }
 
     // MARK: Room

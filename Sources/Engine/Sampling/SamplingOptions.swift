@@ -77,6 +77,9 @@ public struct SamplingOptions: Sendable, Equatable, Codable {
     /// prompts of others.
     package var cacheSalt: String?
 
+    /// The slot that gets prompt and answer, for a model whose slots can be saved; `nil`: the first.
+    package var slot: Int?
+
     /// Whether the presence and frequency penalties count the last `penaltyWindow` tokens, prompt included, as those of
     /// llama.cpp do. Otherwise they count all generated tokens and no others, as OpenAI documents.
     package var penaltiesCountPrompt = false

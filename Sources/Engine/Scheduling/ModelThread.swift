@@ -58,6 +58,8 @@ package final class ModelThread: @unchecked Sendable {
     private(set) var prefixes: PrefixCache
     /// Keeps prompts beyond the life of the process; `nil`: in memory only.
     private let disk: PrefixDisk?
+    /// The texts of requests that named a slot.
+    private var slots = Slots()
     /// Sequences whose prompts are looked up on disk; they are not scheduled yet.
     private var lookedUp: [Scheduler.ID: Request] = [:]
     /// Seconds per prompt row in recent steps; sizes the next step.
@@ -161,6 +163,14 @@ package final class ModelThread: @unchecked Sendable {
             let accepted = send(.perform(reading, client: FairShare.client ?? ""))
             if !accepted { continuation.resume(throwing: LocalModelError.shutDown) }
         }
+    }
+
+    /// Runs `body` on the engine's thread with the slots, the prefix cache, the shape of states, and the bytes that all states
+    /// may take.
+    func withSlots<Result: Sendable>(
+        _ body: @escaping @Sendable (inout Slots, inout PrefixCache, StateShape, _ capacity: Int) -> Result
+    ) async throws -> Result {
+        try await perform { [self] network, _ in body(&slots, &prefixes, network.stateShape, scheduler.capacity) }
     }
 
     /// Ends the thread after its current step; requests under way fail with `LocalModelError.shutDown`.
@@ -473,6 +483,8 @@ package final class ModelThread: @unchecked Sendable {
         scheduler.remove(id)
         lookedUp[id] = nil
         if let sequence = sequences.removeValue(forKey: id) {
+            // The tokens of one that still samples on a side thread are in use.
+            if let slot = sequence.slot, !sampling.isBusy(id) { slots.put(sequence.text, into: slot) }
             sequence.answer.continuation.finish()
             sampling.abandon(id, sequence)
         }

@@ -18,6 +18,8 @@ extension ModelThread {
         var client = FairShare.client
         /// Gets the state when the generation ends, for a `ContinuationReading`.
         var finalState: FinalState?
+        /// Slot for the text of prompt and answer; `nil`: none.
+        var slot: Int?
         /// Proposes tokens to follow all tokens so far. They are verified in one step; the text is the same as without.
         var draft: (@Sendable (_ tokens: [Int32]) -> [Int32])?
 
@@ -25,7 +27,7 @@ extension ModelThread {
             tokens: [Int32], encoding: [Int32]? = nil, images: SequenceImages? = nil, chain: Sampler.Chain,
             options: SamplingOptions, adapters: AdapterSelection = .none, group: GenerationGroup? = nil,
             maximumTokens: Int, client: String? = FairShare.client, finalState: FinalState? = nil,
-            draft: (@Sendable (_ tokens: [Int32]) -> [Int32])? = nil
+            slot: Int? = nil, draft: (@Sendable (_ tokens: [Int32]) -> [Int32])? = nil
         ) {
             self.tokens = tokens
             self.encoding = encoding
@@ -37,6 +39,7 @@ extension ModelThread {
             self.maximumTokens = maximumTokens
             self.client = client
             self.finalState = finalState
+            self.slot = slot
             self.draft = draft
         }
     }

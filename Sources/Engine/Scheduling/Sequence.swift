@@ -14,6 +14,8 @@ extension ModelThread {
         let answer: SequenceAnswer
         /// Work beside the engine's thread.
         let side: SideQueue
+        /// The slot that the sequence's text belongs to; `nil`: none.
+        let slot: Int?
         /// Whether sampling beside the last step was not ready in time.
         var wasLate = false
         /// Processor seconds of sampling beside the last step.
@@ -41,6 +43,11 @@ extension ModelThread {
             answer = SequenceAnswer(request, tokenizer, continuation)
             self.memory = memory
             self.side = side
+            slot = request.encoding == nil && request.options.cacheSalt == nil ? request.slot : nil
+        }
+
+        var text: Slots.Text {
+            Slots.Text(tokens: tokens, promptTokens: promptCount, adapters: progress.adapters)
         }
 
         var lengths: SequenceLengths {

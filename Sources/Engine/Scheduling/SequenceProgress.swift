@@ -99,24 +99,18 @@ final class SequenceProgress {
 
     /// Adds pages that were found on disk to the prefix cache.
     func restore(_ found: PrefixDisk.Found, of prompt: [Int32], into prefixes: inout PrefixCache) {
-        var node = prefixes.root(adapters, salt: cacheSalt)
-        let known = prefixes.longestPrefix(of: prompt[..<(found.first * pageTokens)], after: node, promptOnly: true)
+        let root = prefixes.root(adapters, salt: cacheSalt)
+        let known = prefixes.longestPrefix(of: prompt[..<(found.first * pageTokens)], after: root, promptOnly: true)
         // Pages before them may have been evicted meanwhile.
         guard known.count == found.first else { return }
-        node = known.last ?? node
-        for (index, buffers) in found.pages.enumerated() {
-            let start = (found.first + index) * pageTokens
-            let parts = buffers.map { SequenceState.Part($0, in: memory) }
-            let tokens = prompt[start..<start + pageTokens]
-            node = prefixes.insert(
-                parts, of: tokens, after: node, isPrompt: true, storeKey: { $0?.next(tokens, images) })
-            node.isStored = true
-        }
-        guard let checkpoint = found.checkpoint, node.checkpoint == nil else { return }
-        node.checkpoint = SequenceState.Checkpoint(
-            checkpoint.map { SequenceState.Part($0, in: memory) },
-            at: (found.first + found.pages.count) * pageTokens, of: state.shape)
-        node.isCheckpointStored = true
+        let start = found.first * pageTokens
+        let end = start + found.pages.count * pageTokens
+        let path = prefixes.insert(
+            found.pages, of: prompt[start..<end], images, after: known.last ?? root, promptPages: found.pages.count)
+        for node in path { node.isStored = true }
+        guard let checkpoint = found.checkpoint, let last = path.last, last.checkpoint == nil else { return }
+        prefixes.add(checkpoint, at: end, of: state.shape, to: last)
+        last.isCheckpointStored = true
     }
 
     /// Hands the state over to who asked for it, at the end of the answer.

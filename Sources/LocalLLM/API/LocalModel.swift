@@ -88,6 +88,8 @@ public final class LocalModel: Sendable {
     let adapterScales: Mutex<[Float]>
     /// `nil`: the model does not accept images.
     let imageReader: ImageReader?
+    /// `nil`: slots are not saved.
+    let slotFiles: SlotFiles?
 
     /// Loads a model.
     ///
@@ -155,11 +157,13 @@ public final class LocalModel: Sendable {
         markup = format.markup()
         constraints = ConstraintStore(own: markup.markerTokens)
         defaults = try Sampler.Chain(recommendedBy: file).overridden(by: configuration.sampling)
-        let files = PromptFiles(loaded, configuration, name: info.name, adapters: loadedAdapters)
+        let keys = PromptKeys(loaded, configuration, adapters: loadedAdapters)
+        let files = keys.flatMap { [name = info.name] in PromptFiles($0, configuration, name: name) }
+        slotFiles = keys.flatMap { keys in configuration.slotDirectory.map { SlotFiles(directory: $0, keys: keys) } }
         thread = ModelThread(
             network: network, compute: compute, tokenizer: try? format.tokenizer.get(), drafter: loaded.drafter,
             cacheBytes: cacheBytes, spareBytes: spareBytes, queueLimit: configuration.queueLimit, name: info.name,
-            store: files.map { ($0.store, $0.key) },
+            store: files.map { ($0.store, { keys?.key($0, salt: $1) }) },
             checkIntact: { [draftFile = loaded.draftFile] () throws(ModelFileError) in
                 try file.checkIntact()
                 try draftFile?.checkIntact()
@@ -302,7 +306,8 @@ public final class LocalModel: Sendable {
                 tokens: decoderStart.map { [$0] } ?? tokens, encoding: decoderStart == nil ? nil : tokens,
                 images: try sequenceImages(of: prompt), chain: defaults.overridden(by: options), options: options,
                 adapters: try selection(options.adapterScales, prompt: tokens), group: group,
-                maximumTokens: min(options.maximumTokens ?? room, room), finalState: finalState))
+                maximumTokens: min(options.maximumTokens ?? room, room), finalState: finalState,
+                slot: slotFiles == nil || finalState != nil ? nil : options.slot ?? 0))
     }
 
     func checkGenerates() throws(LocalModelError) {

@@ -41,6 +41,8 @@ extension LocalModel {
         public var cacheDirectory: URL?
         /// Maximum bytes of all files in `cacheDirectory`, where those used last stay. `nil`: 8 GiB; 0: none are kept.
         public var cacheDiskBytes: Int?
+        /// A folder in which the states of slots are saved on request (`saveSlot`); `nil`: they cannot be saved.
+        package var slotDirectory: URL?
         /// Called with a sentence when prompts cannot be kept, for a log.
         package var reportsCacheProblem: (@Sendable (String) -> Void)?
         /// Capacity of the cache in tokens, for tests; `nil`: what half of the available memory holds.

@@ -7,29 +7,42 @@ struct PromptFiles {
     static let defaultBytes = 8 << 30
 
     let store: PrefixStore
-    let key: (AdapterSelection, _ salt: String?) -> PrefixKey?
 
     /// - Returns: `nil` if prompts of this model are kept in memory only.
-    init?(_ loaded: LoadedNetwork, _ configuration: LocalModel.Configuration, name: String, adapters: [LoRAAdapter]) {
+    init?(_ keys: PromptKeys, _ configuration: LocalModel.Configuration, name: String) {
         let limit = configuration.cacheDiskBytes ?? Self.defaultBytes
-        guard let directory = configuration.cacheDirectory, limit > 0, loaded.network.kind == .decoder else {
-            return nil
-        }
-        let model = Self.digest(of: loaded, configuration)
+        guard let directory = configuration.cacheDirectory, limit > 0 else { return nil }
         store = PrefixStore(
-            directory: directory.path, model: model, name: name, limit: limit,
+            directory: directory.path, model: keys.model, name: name, limit: limit,
             report: configuration.reportsCacheProblem ?? { _ in })
-        let digests = Dictionary(
+    }
+}
+
+/// The keys that prompts of a loaded model have in files.
+struct PromptKeys: Sendable {
+    /// The digest that all of them begin with.
+    fileprivate let model: [UInt8]
+    private let adapters: [ObjectIdentifier: [UInt8]]
+
+    /// - Returns: `nil` if the model's prompts are in no files: none are asked for, or it is no decoder.
+    init?(_ loaded: LoadedNetwork, _ configuration: LocalModel.Configuration, adapters: [LoRAAdapter]) {
+        guard configuration.cacheDirectory != nil || configuration.slotDirectory != nil,
+            loaded.network.kind == .decoder
+        else { return nil }
+        model = Self.digest(of: loaded, configuration)
+        self.adapters = Dictionary(
             adapters.map { (ObjectIdentifier($0), $0.digest) }, uniquingKeysWith: { first, _ in first })
-        key = { selection, salt in
-            let hash = SHA256()
-            for use in selection.uses {
-                guard let digest = digests[ObjectIdentifier(use.adapter)] else { return nil }
-                hash.add(digest)
-                hash.add(Array("\(use.scale) \(use.start)".utf8))
-            }
-            return PrefixKey(model: model, adapters: hash.digest, salt: salt)
+    }
+
+    /// The key of an empty prompt; `nil` if an adapter is not one of the model's.
+    func key(_ selection: AdapterSelection, salt: String?) -> PrefixKey? {
+        let hash = SHA256()
+        for use in selection.uses {
+            guard let digest = adapters[ObjectIdentifier(use.adapter)] else { return nil }
+            hash.add(digest)
+            hash.add(Array("\(use.scale) \(use.start)".utf8))
         }
+        return PrefixKey(model: model, adapters: hash.digest, salt: salt)
     }
 
     /// Everything but the prompt, the adapters and the salt that keys and values depend on, bit for bit: weights, options, the

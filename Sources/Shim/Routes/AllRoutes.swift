@@ -45,6 +45,7 @@ extension RouteTable {
         Route("POST", "/models/load", access: .clients(.operators), handler: loadModel),
         Route("POST", "/models/unload", access: .clients(.operators), handler: unloadModel),
         Route("GET", "/slots", access: .clients(.operators), handler: showSlots),
+        Route("POST", "/slots/{id}", access: .clients(.operators), handler: changeSlot),
         Route("GET", "/lora-adapters", access: .clients(.operators), handler: listAdapters),
         Route("POST", "/lora-adapters", access: .clients(.operators), handler: setAdapters),
         Route("POST", "/completion", handler: completeLikeLlama),

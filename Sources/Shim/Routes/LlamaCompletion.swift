@@ -49,7 +49,7 @@ private struct LlamaForm: AnswerForm {
 
     func encoder(of conversation: Conversation, by lease: ModelLease) throws -> LlamaEncoder {
         LlamaEncoder(
-            model: lease.id, prompts: conversation.prompts,
+            model: lease.id, slot: conversation.options.slot ?? 0, prompts: conversation.prompts,
             tokenizer: probabilities == nil ? nil : try lease.model.tokenizer,
             listsSampled: body.postSamplingProbs == true, returnsTokens: body.returnTokens == true,
             fields: body.responseFields ?? [],
@@ -126,6 +126,7 @@ private struct Picked: Codable, Equatable, Sendable {
 /// Encodes completions like llama.cpp's server: one object, a list for several prompts, or events without `[DONE]`.
 private struct LlamaEncoder: AnswerEncoder {
     let model: String
+    let slot: Int
     let prompts: [TextPrompt]
     /// `nil` unless the client asked for probabilities.
     let tokenizer: TextTokenizer?
@@ -140,10 +141,12 @@ private struct LlamaEncoder: AnswerEncoder {
     private var hasNewLine: Set<Int> = []
 
     init(
-        model: String, prompts: [TextPrompt], tokenizer: TextTokenizer?, listsSampled: Bool, returnsTokens: Bool,
+        model: String, slot: Int, prompts: [TextPrompt], tokenizer: TextTokenizer?, listsSampled: Bool,
+        returnsTokens: Bool,
         fields: [String], timesTokens: Bool, settings: [String: JSON]
     ) {
         self.model = model
+        self.slot = slot
         self.prompts = prompts
         self.tokenizer = tokenizer
         self.listsSampled = listsSampled
@@ -187,7 +190,8 @@ private struct LlamaEncoder: AnswerEncoder {
         var events: [UInt8] = []
         if delta.progress != nil || !delta.content.isEmpty {
             var event = LlamaCompletion(
-                index: index, content: delta.content, tokens: delta.ids, stop: false, predicted: predicted[index] ?? 0,
+                index: index, slot: slot, content: delta.content, tokens: delta.ids, stop: false,
+                predicted: predicted[index] ?? 0,
                 evaluated: prompts[index].tokens.count)
             event.completionProbabilities = tokenizer.map { probabilities(delta.tokens, $0) }
             event.promptProgress = delta.progress.map { PromptProgressFields($0) }
@@ -204,7 +208,7 @@ private struct LlamaEncoder: AnswerEncoder {
     private func last(_ choice: ChoiceDelta) -> LlamaCompletion {
         let usage = choice.finish.map { TokenUsage($0) } ?? TokenUsage()
         var completion = LlamaCompletion(
-            index: choice.choice, content: "", tokens: [], stop: true, predicted: usage.completionTokens,
+            index: choice.choice, slot: slot, content: "", tokens: [], stop: true, predicted: usage.completionTokens,
             evaluated: usage.promptTokens)
         completion.model = model
         completion.prompt = prompts[choice.choice].text
