@@ -11,6 +11,8 @@ package struct PoolingHead: Sendable {
     package let width: Int
     /// Number of the classifier's scores; 0: there is no classifier.
     package let scores: Int
+    /// What the scores stand for; empty if the file does not say.
+    package let labels: [String]
 
     /// The pooling before the classifier.
     private let classifierPooling: Pooling
@@ -51,7 +53,7 @@ package struct PoolingHead: Sendable {
         dense = try Self.denseLayers(hyper, from: width)
         self.width = dense.last?.weights.rows ?? width
 
-        let labels = try file.metadata.stringsIfPresent("\(architecture).classifier.output_labels")?.count
+        labels = try file.metadata.stringsIfPresent("\(architecture).classifier.output_labels") ?? []
         let first = try Self.rows(file, "cls.weight", columns: width)
         let last = try Self.rows(file, "cls.output.weight", columns: first ?? width)
         scores = last ?? first ?? 0
@@ -66,10 +68,10 @@ package struct PoolingHead: Sendable {
             return
         }
         // Files without labels do not declare the number of outputs.
-        if let labels, labels > 0, labels != scores {
+        if !labels.isEmpty, labels.count != scores {
             throw ModelFileError(
                 .badTensor,
-                "The classifier has \(scores) outputs for \(labels) labels in "
+                "The classifier has \(scores) outputs for \(labels.count) labels in "
                     + "'\(architecture).classifier.output_labels'.", path: file.path)
         }
         var classifier = Classifier()
@@ -121,6 +123,9 @@ package struct PoolingHead: Sendable {
         }
         return layers
     }
+
+    /// Whether the scores are probabilities that sum to 1.
+    package var hasSoftmax: Bool { classifier?.hasSoftmax ?? false }
 
     // MARK: From states to vectors
 

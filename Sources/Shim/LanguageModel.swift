@@ -15,6 +15,7 @@ package protocol LanguageModel: ConversationModel {
     func tokens(ofQuoted rendered: String) throws(LocalModelError) -> [Int32]
     func settled(_ options: SamplingOptions) -> SamplingOptions
     func generate(tokens: [Int32], options: SamplingOptions, group: GenerationGroup?) -> Generation
+    func tokenEmbeddings(of input: [Int32]) async throws -> [[Float]]
     func embeddings(of inputs: [[Int32]], options: EmbeddingOptions) async throws -> [[Float]]
     func rerankTokens(query: String, document: String) throws(LocalModelError) -> [Int32]
     func relevance(of pairs: [[Int32]]) async throws -> [Float]

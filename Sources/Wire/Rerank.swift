@@ -12,8 +12,10 @@ package struct RerankRequest: Decodable, Sendable {
     /// Whether results include the documents.
     package var returnDocuments: Bool?
     package var returnText: Bool?
-    /// TEI's field: whether scores are unnormalized. This server has no others.
+    /// TEI's field: whether scores stay as the model computes them. Absent: they do.
     package var rawScores: Bool?
+    /// vLLM's field: whether scores are made probabilities. Absent: they are not.
+    package var useActivation: Bool?
     /// Unsupported fields in the request that would change the scores.
     private var unsupported: [String] = []
 
@@ -38,6 +40,7 @@ package struct RerankRequest: Decodable, Sendable {
         case returnDocuments = "return_documents"
         case returnText = "return_text"
         case rawScores = "raw_scores"
+        case useActivation = "use_activation"
     }
 
     private enum UnsupportedKeys: String, CodingKey, CaseIterable {
@@ -45,9 +48,7 @@ package struct RerankRequest: Decodable, Sendable {
         case maxChunksPerDocument = "max_chunks_per_doc"
         case rankFields = "rank_fields"
         case truncatePromptTokens = "truncate_prompt_tokens"
-        case truncation, truncate, instruction
-        case useActivation = "use_activation"
-        case activation
+        case truncation, truncate, instruction, activation
     }
 
     package init(from decoder: any Decoder) throws {
@@ -60,6 +61,7 @@ package struct RerankRequest: Decodable, Sendable {
         returnDocuments = try container.decodeIfPresent(Bool.self, forKey: .returnDocuments)
         returnText = try container.decodeIfPresent(Bool.self, forKey: .returnText)
         rawScores = try container.decodeIfPresent(Bool.self, forKey: .rawScores)
+        useActivation = try container.decodeIfPresent(Bool.self, forKey: .useActivation)
         let others = try decoder.container(keyedBy: UnsupportedKeys.self)
         for key in UnsupportedKeys.allCases where others.contains(key) {
             // `null` and `false` have no effect.
@@ -72,7 +74,6 @@ package struct RerankRequest: Decodable, Sendable {
     /// Checks what `Decodable` cannot. Errors name fields as the client spelled them.
     package func validated() throws(APIError) -> Self {
         if let field = unsupported.first { throw .unsupported(field) }
-        if rawScores == false { throw .unsupported("raw_scores", "scores that are not raw are") }
         guard documents == nil || texts == nil else { throw .invalid("texts", "cannot be combined with 'documents'") }
         guard documents != nil || texts != nil else { throw APIError(missing: "documents") }
         guard !query.isEmpty else { throw .invalid("query", "must not be empty") }
@@ -85,6 +86,8 @@ package struct RerankRequest: Decodable, Sendable {
 
     /// Whether the request, and so the response, has TEI's form.
     package var isBareList: Bool { texts != nil }
+    /// Whether the scores are to be probabilities.
+    package var wantsProbabilities: Bool { useActivation == true || rawScores == false }
     package var documentsField: String { isBareList ? "texts" : "documents" }
     package var inputs: [String] { (documents ?? texts ?? []).map(\.text) }
     package var returnsDocuments: Bool { (isBareList ? returnText : returnDocuments) ?? false }
@@ -119,6 +122,25 @@ package struct RerankResponse: Encodable, Sendable {
     /// The most relevant first.
     package var results: [Result]
     package var usage: EmbeddingList.Usage
+    /// Only in Cohere's form.
+    package var meta: Meta?
+
+    package struct Meta: Encodable, Sendable, Equatable {
+        package var apiVersion = ["version": "2"]
+        package var tokens: [String: Int]
+
+        enum CodingKeys: String, CodingKey {
+            case tokens
+            case apiVersion = "api_version"
+        }
+    }
+
+    /// The response in the form of Cohere's `/v2/rerank`.
+    package var cohere: Self {
+        var response = self
+        response.meta = Meta(tokens: ["input_tokens": usage.promptTokens, "output_tokens": 0])
+        return response
+    }
 
     /// - Parameter scores: Score of each document, in the order of the request.
     package init(_ request: RerankRequest, scores: [Float], id: String, model: String, promptTokens: Int) {

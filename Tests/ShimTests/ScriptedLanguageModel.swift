@@ -28,6 +28,10 @@ final class ScriptedLanguageModel: LanguageModel {
         var error: LocalModelError?
         var dialect = Dialect()
         var isReranker = false
+        /// Of the classifier, for each input, and what they stand for.
+        var scores: [Float] = [1, 3]
+        var labels: [String] = []
+        var scoresAreProbabilities = false
         /// What the prompt ends with, after the messages.
         var promptEnd = ""
         var allowsManySystemMessages = true
@@ -48,10 +52,12 @@ final class ScriptedLanguageModel: LanguageModel {
     static let endToken: Int32 = 2
 
     var info: LocalModel.Info {
-        LocalModel.Info(
+        var info = LocalModel.Info(
             name: "Scripted Model", architecture: "llama", quantization: "Q4_K", parameterCount: 1_000_000,
             fileBytes: 500_000, vocabularySize: 259, trainedContextSize: 128, embeddingSize: 4,
             pooling: script.isReranker ? .rank : nil, isReranker: script.isReranker)
+        (info.labels, info.scoresAreProbabilities) = (script.labels, script.scoresAreProbabilities)
+        return info
     }
     var contextSize: Int { script.contextSize }
     let threads = 2
@@ -136,13 +142,17 @@ final class ScriptedLanguageModel: LanguageModel {
     }
 
     /// Length 1, and as many dimensions as there are bytes in 256 bits: the text's length and its sum.
+    func tokenEmbeddings(of input: [Int32]) async throws -> [[Float]] { input.map { [Float($0), 0, 3, 4] } }
+
     func embeddings(of inputs: [[Int32]], options: EmbeddingOptions) async throws -> [[Float]] {
         embedded.withLock { $0.append(inputs.count) }
         return inputs.map { tokens in
+            // A classifier has raw scores.
+            if options.pooling == .rank { return script.scores }
             let vector = [3, 4, Float(tokens.count), options.pooling == .last ? 1 : 0]
                 .prefix(options.dimensions ?? 4)
             let length = vector.reduce(0) { $0 + $1 * $1 }.squareRoot()
-            return vector.map { $0 / length }
+            return options.normalizes ? vector.map { $0 / length } : Array(vector)
         }
     }
 

@@ -42,7 +42,7 @@ extension LocalModel {
         guard pooling != .rank else { return vectors }
         return vectors.map { vector in
             let cut = options.dimensions.map { Array(vector.prefix($0)) } ?? vector
-            return options.normalizes ? normalized(cut) : cut
+            return options.normalizes ? cut.normalized : cut
         }
     }
 
@@ -67,11 +67,6 @@ extension LocalModel {
         return pooling
     }
 
-    private func normalized(_ vector: [Float]) -> [Float] {
-        let length = vector.reduce(0.0) { $0 + Double($1) * Double($1) }.squareRoot()
-        return length > 0 ? vector.map { Float(Double($0) / length) } : vector
-    }
-
     /// The vectors or scores of all inputs; with `Pooling.none` the states of all tokens.
     private func compute(_ inputs: [[Int32]], _ pooling: Pooling) async throws -> [[Float]] {
         for input in inputs {
@@ -89,6 +84,14 @@ extension LocalModel {
         } onCancel: {
             reading.cancel()
         }
+    }
+}
+
+extension [Float] {
+    /// The same direction with length 1; zeros stay.
+    package var normalized: [Float] {
+        let length = reduce(0.0) { $0 + Double($1) * Double($1) }.squareRoot()
+        return length > 0 ? map { Float(Double($0) / length) } : self
     }
 }
 

@@ -16,6 +16,7 @@ extension LocalModel.Info {
         embeddingSize = head.width
         pooling = head.declared
         isReranker = head.scores > 0
+        (labels, scoresAreProbabilities) = (head.labels, head.hasSoftmax)
         hasChatTemplate = try file.metadata.chatTemplates()["default"] != nil
         license = try file.metadata.displayTextIfPresent("general.license")
         costs = LocalModel.Costs(file, network)

@@ -32,6 +32,10 @@ public final class LocalModel: Sendable {
         public var pooling: Pooling?
         /// Whether the model scores the relevance of a document to a query.
         public var isReranker = false
+        /// What the scores of the model's classifier stand for; empty if there is none, or the file does not say.
+        package var labels: [String] = []
+        /// Whether these scores are probabilities that sum to 1.
+        package var scoresAreProbabilities = false
         /// Whether the file has a chat template.
         public var hasChatTemplate = false
         /// `general.license`, e.g. `apache-2.0`.

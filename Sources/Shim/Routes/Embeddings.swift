@@ -33,31 +33,51 @@ struct Embedded: Sendable {
 func embed(
     _ body: EmbeddingRequest, keepAlive: KeepAlive? = nil, _ context: RequestContext, _ services: Services
 ) async throws -> Embedded {
-    let pooling = try body.poolingOfTokens()
     let begin = ContinuousClock.now
     let lease = try await services.lease(body.model, for: context, keepAlive: keepAlive)
-    let loadTime = ContinuousClock.now - begin
-    let model = lease.model
-    if model.info.pooling == .rank, pooling == nil {
+    return try await embed(body, lease, loadTime: ContinuousClock.now - begin, context, services)
+}
+
+/// - Parameters:
+///   - body: A validated request.
+///   - normalizes: Whether vectors have length 1.
+func embed(
+    _ body: EmbeddingRequest, _ lease: ModelLease, normalizes: Bool = true, loadTime: Duration = .zero,
+    _ context: RequestContext, _ services: Services
+) async throws -> Embedded {
+    let (pooling, info) = (try body.poolingOfTokens(), lease.model.info)
+    if info.pooling == .rank, pooling == nil {
         throw APIError.invalid("model", "'\(lease.id)' is a reranker: use /v1/rerank")
     }
     let dimensions = body.dimensions.map { Int(clamping: $0.value) }
-    if let dimensions, dimensions > model.info.embeddingSize {
+    if let dimensions, dimensions > info.embeddingSize {
         throw APIError.invalid(
-            "dimensions", "this model's embeddings have \(model.info.embeddingSize) dimensions, got \(dimensions)")
+            "dimensions", "this model's embeddings have \(info.embeddingSize) dimensions, got \(dimensions)")
     }
-    let inputs = try body.input.inputs(for: model, atMost: body.truncatePromptTokens)
-    let promptTokens = inputs.reduce(0) { $0 + $1.count }
-    context.trace.addPromptTokens(promptTokens)
-    services.metrics.read(promptTokens, by: lease.id)
+    let inputs = try body.tokens(for: lease, context, services)
     return try await within(services.requestTimeout) {
         defer { withExtendedLifetime(lease) {} }
-        let vectors = try await model.embeddings(of: inputs, options: .init(pooling: pooling, dimensions: dimensions))
-        return Embedded(vectors: vectors, model: lease.id, promptTokens: promptTokens, loadTime: loadTime)
+        let vectors = try await lease.model.embeddings(
+            of: inputs, options: .init(pooling: pooling, dimensions: dimensions, normalizes: normalizes))
+        return Embedded(
+            vectors: vectors, model: lease.id, promptTokens: inputs.tokenCount, loadTime: loadTime)
     }
 }
 
+extension [[Int32]] {
+    /// Tokens of all inputs.
+    var tokenCount: Int { reduce(0) { $0 + $1.count } }
+}
+
 extension EmbeddingRequest {
+    /// The tokens of the inputs, counted.
+    func tokens(for lease: ModelLease, _ context: RequestContext, _ services: Services) throws -> [[Int32]] {
+        let inputs = try input.inputs(for: lease.model, atMost: truncatePromptTokens)
+        context.trace.addPromptTokens(inputs.tokenCount)
+        services.metrics.read(inputs.tokenCount, by: lease.id)
+        return inputs
+    }
+
     /// The requested pooling; `nil`: the one in the model's file.
     fileprivate func poolingOfTokens() throws(APIError) -> Pooling? {
         guard let pooling else { return nil }
@@ -101,7 +121,7 @@ extension TextTokenizer {
 }
 
 extension EmbeddingList.Vector {
-    fileprivate init(_ values: [Float], _ format: EmbeddingRequest.EncodingFormat) {
+    init(_ values: [Float], _ format: EmbeddingRequest.EncodingFormat) {
         switch format {
         case .float: self = .floats(values)
         case .base64:
