@@ -117,6 +117,11 @@ extension Command {
                 try session.attach(DroppedImages(path)?.files.first ?? (path as NSString).expandingTildeInPath)
             }
         },
+        Command(
+            "/decide", "QUESTION",
+            "prints how likely each answer is: /decide Is it urgent? | yes | no; without options how likely a statement is true; "
+                + "@FILE before it asks about a file's text instead of the conversation"
+        ) { session, text in try await session.decide(text) },
         Command("/thoughts", nil, "shows the reasoning of the latest answer") { session, _ in
             guard !session.chat.thoughts.isEmpty else { return session.fail("the latest answer has no reasoning") }
             session.terminal.note(session.chat.thoughts)

@@ -69,6 +69,12 @@ struct Engines {
     /// Returns when the local model is in memory.
     func load() async throws { try await model?.load() }
 
+    /// The probabilities of the answers to a question, from the local model.
+    func decide(_ question: DecisionQuestion, about messages: [ChatMessage]) async throws -> DecisionAnswer {
+        guard let model else { throw UsageError("/decide needs a local model (--model)") }
+        return try await model.decide([question], about: messages).answers[0]
+    }
+
     /// Where answers come from, in the order in which it is tried.
     func places(_ policy: FallbackPolicy) -> [String] {
         let (local, cloud) = (model == nil ? nil : "this machine", cloudName)

@@ -76,6 +76,48 @@ import Testing
         #expect(try await chat("-n", "3", "sum up", input: "").text == chat("-n", "3", input: "sum up").text)
     }
 
+    @Test func `a question about the conversation or a file gets the probabilities of its answers`() async throws {
+        var tiny = TinyModel()
+        tiny.context = 1024
+        let model = try tiny.write(in: directory).path
+        func chat(_ input: String) async throws -> Program.Result {
+            try await Program.chat.run(["--model", model, "--temperature", "0", "-t", "1", "-n", "3"], input: input)
+        }
+        func shares(_ text: some StringProtocol) -> [Double] {
+            text.split(separator: "\n").compactMap { line in
+                line.firstIndex(of: "%").flatMap { Double(line[..<$0].trimmingCharacters(in: .whitespaces)) }
+            }
+        }
+        let file = directory.url.appending(path: "a letter.txt")
+        try Data("The oven is broken.".utf8).write(to: file)
+        let choice = try await chat("/decide @'\(file.path)' What is broken? | the oven | a pan | nothing\n")
+        #expect(choice.code == 0 && choice.complaints == "")
+        #expect(
+            choice.text.split(separator: "\n").map { $0.split(separator: "%  ")[1] } == [
+                "the oven", "a pan", "nothing",
+            ])
+        #expect(abs(shares(choice.text).reduce(0, +) - 100) < 0.2)
+        // Nothing of it is in the conversation.
+        let plain = try await chat("hello\nand you?\n")
+        let between = try await chat("hello\n/decide It is late.\nand you?\n")
+        let answers = plain.text.split(separator: "\n", omittingEmptySubsequences: false)
+        #expect(between.code == 0 && shares(between.text).count == 2)
+        #expect(between.text.contains("%  true\n") && between.text.contains("%  false\n"))
+        #expect(
+            between.text.split(separator: "\n", omittingEmptySubsequences: false).filter { !$0.contains("%  ") }
+                == answers)
+        for (line, words) in [
+            ("/decide It is late.", "no conversation yet"), ("/decide @nowhere It is late.", "nowhere cannot be read"),
+            ("/decide @'\(file.path)' a | b", "at least two options"),
+            ("/decide @'\(file.path)'", "expected a question"),
+            ("/decide @'\(file.path)' a | b |", "at least two options"), ("/decide", "needs QUESTION"),
+            ("/decide @'\(file.path)' a | b | b", "two options are the same"),
+        ] {
+            let refused = try await chat(line + "\n")
+            #expect(refused.code == 1 && refused.complaints.contains(words), "\(line): \(refused.complaints)")
+        }
+    }
+
     @Test func `a conversation is saved and loaded, and is there as Markdown`() async throws {
         let file = directory.url.appending(path: "talk.json").path
         let text = directory.url.appending(path: "talk.md").path
