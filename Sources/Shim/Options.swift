@@ -31,7 +31,8 @@ struct Options: Sendable {
         Option(
             "--request-timeout", value: "SECONDS", default: "3600", help: "maximum duration of an answer"),
         Option(
-            "--state-file", value: "FILE", help: "file for stored responses, to keep them across restarts"),
+            "--state-file", value: "FILE",
+            help: "file for stored responses, to keep them across restarts; FILE.conversations for conversations"),
         Option(
             "--slot-save-path", value: "DIR",
             help: "folder for the states that clients save and restore by POST /slots/{id} (default: they cannot)"),

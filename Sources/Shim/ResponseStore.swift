@@ -5,13 +5,14 @@ import Wire
 
 /// The latest responses, which clients continue by id. With a file they survive a restart.
 final class ResponseStore: Sendable {
-    struct Entry: Sendable {
+    struct Entry: SharedEntry {
         let response: ModelResponse
         /// The conversation up to and including the answer, without instructions.
         let conversation: [ChatMessage]
-        /// The client that asked for it.
-        fileprivate let client: String
-        fileprivate let bytes: Int
+        let client: String
+        let bytes: Int
+
+        var id: String { response.id }
 
         init(_ response: ModelResponse, conversation: [ChatMessage], client: String = "") {
             self.response = response
@@ -29,45 +30,11 @@ final class ResponseStore: Sendable {
         }
     }
 
-    private struct Share {
-        var count = 0
-        var bytes = 0
-    }
-
     private struct State {
-        var entries: [String: Entry] = [:]
-        /// Oldest first.
-        var order: [String] = []
-        var bytes = 0
-        var shares: [String: Share] = [:]
+        var entries: SharedEntries<Entry>
         var journal: Journal<Record>?
 
-        mutating func remove(_ id: String) -> Bool {
-            guard let entry = entries.removeValue(forKey: id) else { return false }
-            order.removeAll { $0 == id }
-            bytes -= entry.bytes
-            shares[entry.client]?.count -= 1
-            shares[entry.client]?.bytes -= entry.bytes
-            if shares[entry.client]?.count == 0 { shares[entry.client] = nil }
-            return true
-        }
-
-        mutating func add(_ entry: Entry) {
-            _ = remove(entry.response.id)
-            entries[entry.response.id] = entry
-            order.append(entry.response.id)
-            bytes += entry.bytes
-            shares[entry.client, default: Share()].count += 1
-            shares[entry.client, default: Share()].bytes += entry.bytes
-        }
-
-        /// Drops the oldest entry of the client with the most, so that no client pushes out the entries of others.
-        mutating func removeOldest(by size: KeyPath<Share, Int>) {
-            let client = shares.max { ($0.value[keyPath: size], $0.key) < ($1.value[keyPath: size], $1.key) }?.key
-            if let id = order.first(where: { entries[$0]?.client == client }) { _ = remove(id) }
-        }
-
-        var records: [Record] { order.compactMap { entries[$0].map(Record.init) } }
+        var records: [Record] { entries.all.map(Record.init) }
     }
 
     /// A line of the file: a response with its conversation, or a deleted id.
@@ -89,15 +56,11 @@ final class ResponseStore: Sendable {
         }
     }
 
-    private let maximumCount: Int
-    private let maximumBytes: Int
     private let state: Mutex<State>
 
     /// Responses in memory only.
     init(maximumCount: Int = 1000, maximumBytes: Int = 64 << 20) {
-        self.maximumCount = maximumCount
-        self.maximumBytes = maximumBytes
-        state = Mutex(State())
+        state = Mutex(State(entries: .init(maximumCount: maximumCount, maximumBytes: maximumBytes)))
     }
 
     /// - Parameter file: File that keeps the responses across restarts; `nil`: none.
@@ -107,8 +70,8 @@ final class ResponseStore: Sendable {
         guard let file else { return }
         try state.withLock { state in
             for record in try Journal<Record>.read(file) {
-                if let entry = record.entry { keep(entry, &state) }
-                if let id = record.deleted { _ = state.remove(id) }
+                if let entry = record.entry { state.entries.add(entry.ended) }
+                if let id = record.deleted { state.entries.remove(id) }
             }
             state.journal = try Journal(file, state.records)
         }
@@ -119,21 +82,15 @@ final class ResponseStore: Sendable {
     /// - Throws: `JournalError` or a Foundation error if the file cannot be written. The entry is in memory even then.
     func insert(_ entry: Entry) throws {
         try state.withLock { state in
-            keep(entry, &state)
+            state.entries.add(entry)
             try note(Record(entry), &state)
         }
-    }
-
-    private func keep(_ entry: Entry, _ state: inout State) {
-        state.add(entry)
-        while state.order.count > maximumCount { state.removeOldest(by: \.count) }
-        while state.bytes > maximumBytes { state.removeOldest(by: \.bytes) }
     }
 
     /// Appends a record. Rewrites the file once most of its lines are stale or its last line may be torn.
     private func note(_ record: Record, _ state: inout State) throws {
         guard let journal = state.journal else { return }
-        if journal.count > 2 * state.order.count + 100 {
+        if journal.count > 2 * state.entries.count + 100 {
             state.journal = try Journal(journal.path, state.records)
         } else {
             try state.journal?.append(record)
@@ -141,17 +98,28 @@ final class ResponseStore: Sendable {
     }
 
     /// Bytes of all entries.
-    var bytes: Int { state.withLock { $0.bytes } }
+    var bytes: Int { state.withLock { $0.entries.bytes } }
 
     subscript(id: String) -> Entry? { state.withLock { $0.entries[id] } }
 
     /// - Returns: Whether the id was stored.
     func remove(_ id: String) throws -> Bool {
         try state.withLock { state in
-            guard state.remove(id) else { return false }
+            guard state.entries.remove(id) else { return false }
             try note(Record(deleted: id), &state)
             return true
         }
+    }
+}
+
+extension ResponseStore.Entry {
+    /// The same after the process that computed the response has ended: no other process goes on with it.
+    fileprivate var ended: Self {
+        guard !response.status.isEnd else { return self }
+        var response = response
+        response.fail(
+            APIError(status: 500, kind: .server, message: "The server was stopped before the response was complete."))
+        return Self(response, conversation: conversation, client: client)
     }
 }
 

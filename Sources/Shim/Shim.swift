@@ -59,7 +59,8 @@ package enum Shim {
             guardrail: options.guardrail,
             imageFetcher: options.allowsImageURLs ? ImageFetcher() : nil,
             refusesHostedTools: options.refusesHostedTools, readsBareCalls: options.readsBareCalls,
-            responses: try ResponseStore(file: options.stateFile))
+            responses: try ResponseStore(file: options.stateFile),
+            conversations: try ConversationStore(file: options.stateFile.map { $0 + ".conversations" }))
         for warning in access.warnings + options.gateway.warnings { complain("warning: \(warning)") }
         let hangup = gateway.hangup.map { HangupSignal($0) }
         let log = RequestLog(form: isatty(STDERR_FILENO) == 1 ? .text : .json)

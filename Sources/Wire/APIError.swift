@@ -33,7 +33,7 @@ package struct APIError: Error, Equatable, Sendable {
     }
 
     /// A 400 for a feature of OpenAI's API that this server does not support.
-    static func unsupported(_ field: String, _ what: String = "it is") -> Self {
+    package static func unsupported(_ field: String, _ what: String = "it is") -> Self {
         .init(
             status: 400, kind: .invalidRequest, message: "\(field): \(what) not supported by this server", param: field,
             code: "unsupported_parameter")

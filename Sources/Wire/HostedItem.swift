@@ -42,6 +42,9 @@ package struct HostedItem: Codable, Sendable {
         case "local_shell_call_output", "shell_call_output": [result(text("output") ?? "")]
         case "apply_patch_call_output": [result(text("output") ?? text("status") ?? "")]
         case "tool_search_output": [result(text("tools") ?? "[]")]
+        case "compaction", "compaction_summary":
+            text("encrypted_content").flatMap { Compaction.summary($0) }
+                .map { [RequestMessage(role: "user", content: .text(Compaction.introduction + $0))] } ?? []
         default: []
         }
     }

@@ -5,6 +5,10 @@ package struct ModelResponse: Codable, Sendable, Equatable {
     package enum Status: String, Codable, Sendable {
         case inProgress = "in_progress"
         case completed, incomplete, failed
+        /// Only in the background: not begun, and ended by the client.
+        case queued, cancelled
+
+        package var isEnd: Bool { self != .queued && self != .inProgress }
     }
 
     /// One item of output: a message, reasoning, or a tool call.
@@ -79,6 +83,9 @@ package struct ModelResponse: Codable, Sendable, Equatable {
         package var code: String
         package var message: String
     }
+
+    /// The conversation that gets the response's items.
+    package struct Conversation: Codable, Sendable, Equatable { package var id: String }
 
     package struct IncompleteDetails: Codable, Sendable, Equatable { package var reason: String }
 
@@ -179,6 +186,8 @@ package struct ModelResponse: Codable, Sendable, Equatable {
     package var reasoning: ReasoningSettings
     package var store: Bool
     package var background = false
+    /// Absent outside a conversation.
+    package var conversation: Conversation? = nil
     @Null package var maxToolCalls: Int64?
     package var serviceTier = "default"
 
@@ -198,7 +207,7 @@ package struct ModelResponse: Codable, Sendable, Equatable {
 
     enum CodingKeys: String, CodingKey {
         case id, object, status, error, model, output, usage, instructions, temperature, store, metadata, text, tools
-        case truncation, reasoning, background
+        case truncation, reasoning, background, conversation
         case createdAt = "created_at"
         case completedAt = "completed_at"
         case maxToolCalls = "max_tool_calls"
@@ -229,6 +238,8 @@ package struct ModelResponse: Codable, Sendable, Equatable {
         frequencyPenalty = sampling.frequencyPenalty
         topLogprobs = sampling.topLogprobs
         store = request.store ?? true
+        background = request.background == true
+        conversation = request.conversation.map { Conversation(id: $0.id) }
         metadata = request.metadata ?? [:]
         if let format = request.text?.format, let json = try? format.json { text.format = json }
         text.verbosity = request.text?.verbosity
@@ -254,6 +265,12 @@ package struct ModelResponse: Codable, Sendable, Equatable {
         (begun.status, begun.output) = (.inProgress, [])
         (begun.completedAt, begun.error, begun.incompleteDetails, begun.usage) = (nil, nil, nil, nil)
         return begun
+    }
+
+    /// Records that the client ended the response.
+    package mutating func cancel() {
+        status = .cancelled
+        if !output.isEmpty, !output[output.count - 1].status.isEnd { output[output.count - 1].status = .incomplete }
     }
 
     package mutating func fail(_ error: APIError) {

@@ -1,7 +1,7 @@
 package import JSON
 
-/// Response of `GET /v1/responses/{id}/input_items`.
-package struct ResponseItemList: Codable, Sendable, Equatable {
+/// An item of a response's input.
+package enum ResponseItemList {
     /// A message or reasoning item in the input of a response.
     package struct Item: Codable, Sendable, Equatable {
         package struct Part: Codable, Sendable, Equatable {
@@ -33,7 +33,10 @@ package struct ResponseItemList: Codable, Sendable, Equatable {
             Self(id: id, type: "reasoning", content: [Part(type: "reasoning_text", text: text)], summary: [])
         }
     }
+}
 
+/// Response of routes that list items: `GET /v1/responses/{id}/input_items`, `GET /v1/conversations/{id}/items`.
+package struct ItemList<Item: Codable & Sendable & Equatable>: Codable, Sendable, Equatable {
     package var object = "list"
     package var data: [Item]
     package var hasMore: Bool
@@ -49,18 +52,20 @@ package struct ResponseItemList: Codable, Sendable, Equatable {
 
     /// A page of a list.
     ///
-    /// - Parameter after: The id of the item before the page; `nil` for the first page.
+    /// - Parameters:
+    ///   - id: The id of an item.
+    ///   - after: The id of the item before the page; `nil` for the first page.
     /// - Returns: `nil` if `after` is not in the list.
-    package init?(_ items: [Item], after: String?, limit: Int) {
+    package init?(_ items: [Item], id: (Item) -> String, after: String? = nil, limit: Int = .max) {
         var start = 0
         if let after {
-            guard let index = items.firstIndex(where: { $0.id == after }) else { return nil }
+            guard let index = items.firstIndex(where: { id($0) == after }) else { return nil }
             start = index + 1
         }
         data = Array(items[start...].prefix(limit))
         hasMore = start + data.count < items.count
-        firstID = data.first?.id ?? ""
-        lastID = data.last?.id ?? ""
+        firstID = data.first.map(id) ?? ""
+        lastID = data.last.map(id) ?? ""
     }
 }
 

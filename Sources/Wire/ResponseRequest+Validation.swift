@@ -50,19 +50,40 @@ extension ResponseFields {
         try checkVerbosity("text.verbosity", text?.verbosity)
         // A conversation that is too long is an error; nothing is dropped silently.
         if let truncation, truncation != "disabled" { throw .unsupported("truncation", "\"\(truncation)\" is") }
-        if background == true { throw .unsupported("background", "a response in the background is") }
-        if let conversation, conversation != .null { throw .unsupported("conversation", "a stored conversation is") }
+        if background == true, store == false {
+            throw .invalid("background", "allowed only with store, since the response is fetched later")
+        }
+        if conversation != nil, previousResponseID != nil {
+            throw .invalid("previous_response_id", "cannot be combined with 'conversation'")
+        }
+        try validateMetadata(metadata)
         if let prompt, prompt != .null { throw .unsupported("prompt", "a stored prompt is") }
+    }
+}
+
+/// Checks the pairs that clients attach to what is stored.
+func validateMetadata(_ metadata: [String: String]?) throws(APIError) {
+    guard let metadata else { return }
+    guard metadata.count <= 16 else {
+        throw .invalid("metadata", "at most 16 pairs are allowed, got \(metadata.count)")
+    }
+    for (key, value) in metadata {
+        guard key.count <= 64 else { throw .invalid("metadata", "a key has at most 64 characters, got \(key.count)") }
+        guard value.count <= 512 else {
+            throw .invalid("metadata.\(key)", "a value has at most 512 characters, got \(value.count)")
+        }
     }
 }
 
 extension ResponseInput {
     /// - Parameter textTypes: Additional types of parts with text in a user's messages.
-    func validate(_ seesImages: Bool, textTypes: [String] = []) throws(APIError) {
+    func validate(
+        _ seesImages: Bool, textTypes: [String] = [], at field: String = "input"
+    ) throws(APIError) {
         guard case .items(let items) = self else { return }
-        guard !items.isEmpty else { throw .invalid("input", "must have at least one item") }
+        guard !items.isEmpty else { throw .invalid(field, "must have at least one item") }
         for (index, item) in items.enumerated() {
-            let path = "input[\(index)]"
+            let path = "\(field)[\(index)]"
             if let hosted = item.hosted {
                 try hosted.validate(at: path)
                 continue

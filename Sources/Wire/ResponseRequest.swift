@@ -25,11 +25,13 @@ package struct ResponseFields: Codable, Sendable {
     package var maxToolCalls: WholeNumber?
     package var reasoning: ReasoningOptions?
     package var text: TextOptions?
+    /// Whether the response is computed after the request was answered.
+    package var background: Bool?
+    /// The conversation whose items precede the input, and that gets the input and the output.
+    package var conversation: ConversationReference?
 
     // Decoded only to refuse unsupported values.
     package var truncation: String?
-    package var background: Bool?
-    package var conversation: JSON?
     package var prompt: JSON?
 
     package var hasImage: Bool { input.hasImage }
@@ -68,6 +70,21 @@ package struct ResponseFields: Codable, Sendable {
     }
 }
 
+/// A stored conversation, as an id or an object with it.
+package struct ConversationReference: Codable, Sendable, Equatable {
+    package let id: String
+
+    private enum CodingKeys: CodingKey { case id }
+
+    package init(from decoder: any Decoder) throws {
+        if let object = try? decoder.container(keyedBy: CodingKeys.self) {
+            id = try object.decode(String.self, forKey: .id)
+        } else {
+            id = try decoder.singleValueContainer().decode(String.self)
+        }
+    }
+}
+
 /// A user message, or a list of messages and of output items of earlier responses.
 package enum ResponseInput: Codable, Sendable {
     case text(String)
@@ -96,6 +113,10 @@ package enum ResponseInput: Codable, Sendable {
         enum CodingKeys: String, CodingKey {
             case type, role, content, name, namespace, arguments, input, output, summary
             case callID = "call_id"
+        }
+
+        init(role: String, content: MessageContent) {
+            (type, self.role, self.content) = ("message", role, content)
         }
 
         package init(from decoder: any Decoder) throws {
@@ -180,6 +201,14 @@ package enum ResponseInput: Codable, Sendable {
 }
 
 extension ResponseInput {
+    /// The items; a text is a message of the user.
+    package var items: [Item] {
+        switch self {
+        case .text(let text): [Item(role: "user", content: .text(text))]
+        case .items(let items): items
+        }
+    }
+
     /// Whether any item has an image.
     package var hasImage: Bool {
         guard case .items(let items) = self else { return false }

@@ -8,6 +8,17 @@ package enum ServerSentEvent {
         Array("event: \(name)\n".utf8) + data(json)
     }
 
+    /// The events of a stream's part, one by one.
+    package static func split(_ bytes: [UInt8]) -> [[UInt8]] {
+        var (events, begin) = ([[UInt8]](), bytes.startIndex)
+        for index in bytes.indices.dropFirst()
+        where bytes[index] == UInt8(ascii: "\n") && bytes[index - 1] == UInt8(ascii: "\n") {
+            events.append(Array(bytes[begin...index]))
+            begin = index + 1
+        }
+        return events
+    }
+
     /// Ends a complete stream.
     package static let done = data(Array("[DONE]".utf8))
 

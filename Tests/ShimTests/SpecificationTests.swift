@@ -117,8 +117,8 @@ struct SpecificationTests {
         let id = made.json["id"] as? String ?? ""
         #expect(await services.answer("POST", "/v1/responses/\(id)/cancel").status == 400)
         #expect(await services.answer("POST", "/v1/responses/resp_x/cancel").status == 404)
-        #expect(await services.answer("POST", "/v1/responses/compact", "{}").status == 501)
-        #expect(await respond(services, #""input": "A", "background": true"#).error["param"] as? String == "background")
+        #expect(
+            await respond(services, #""input": "A", "truncation": "auto""#).error["param"] as? String == "truncation")
     }
 
     @Test func `stored responses survive a restart, deleted ones stay deleted`() async throws {

@@ -36,6 +36,27 @@ enum WholePathRequests {
             "/v1/chat/completions",
             #"{"model":"Test-Q4","messages":[{"role":"user","content":"Hi"}],"max_tokens":6,"response_format":{"type":"json_schema","json_schema":{"name":"a","strict":true,"schema":{"type":"object","properties":{"a":{"type":"array","items":{"type":"integer","minimum":0,"maximum":9},"maxItems":2},"b":{"anyOf":[{"enum":["x",null]},{"type":"string","pattern":"^[a-z]{1,3}$"}]}},"required":["a"],"additionalProperties":false}}}}"#
         ),
+        ("/score", #"{"model":"Test-Q4","text_1":"a","text_2":["b","c"],"use_activation":false}"#),
+        ("/pooling", #"{"model":"Test-Q4","input":["a",""],"task":"token_embed","encoding_format":"base64"}"#),
+        ("/classify", #"{"model":"Test-Q4","input":[[5,6],[7]]}"#),
+        ("/v2/rerank", #"{"model":"Test-Q4","query":"a","documents":["b"]}"#),
+        ("/slots/0?action=save", #"{"filename":"a.bin"}"#),
+        (
+            "/v1/conversations",
+            #"{"items":[{"role":"user","content":"a"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}],"metadata":{"a":"b"}}"#
+        ),
+        (
+            "/v1/conversations/conv_1/items",
+            #"{"items":[{"role":"user","content":[{"type":"input_text","text":"a"}]}]}"#
+        ),
+        (
+            "/v1/responses",
+            #"{"model":"Test-Q4","input":"Hi","background":true,"max_output_tokens":4,"conversation":{"id":"conv_1"}}"#
+        ),
+        (
+            "/v1/responses/compact",
+            #"{"model":"Test-Q4","input":[{"role":"user","content":"a"},{"type":"compaction","encrypted_content":"localllm1:YQ=="}]}"#
+        ),
         (
             "/completion",
             #"{"prompt":"a","n_predict":4,"grammar":"root ::= [a-c]+ (\"x\" | \"yz\")*","seed":1,"temperature":0.8}"#

@@ -18,13 +18,19 @@ protocol AnswerForm: Sendable {
     /// - Parameter model: Tells what ids in the request mean: of tokens and of adapters.
     func conversation(for model: any LanguageModel) throws -> ConversationRequest
     func encoder(of conversation: Conversation, by lease: ModelLease) throws -> Encoder
+    /// Answers with a local model.
+    func response(to context: RequestContext, _ services: Services) async throws -> Response
 }
 
 extension AnswerForm {
     var keepAlive: KeepAlive? { nil }
 
-    /// Answers with a local model.
     func response(to context: RequestContext, _ services: Services) async throws -> Response {
+        try await answer(to: context, services)
+    }
+
+    /// Answers with a local model, in the request's own connection.
+    func answer(to context: RequestContext, _ services: Services) async throws -> Response {
         try await .answer(events(for: context, services), streams: streams, context.trace)
     }
 

@@ -9,13 +9,16 @@ import Wire
 /// Events of an item: item added, part added, text deltas, part done, item done. Reasoning is an item before the
 /// message; if a summary was requested, the reasoning is repeated as the summary.
 struct ResponseEncoder: AnswerEncoder {
-    private var response: ModelResponse
+    /// The response so far.
+    private(set) var response: ModelResponse
     /// `nil` unless the client asked for probabilities.
     private let tokenizer: TextTokenizer?
     /// As in `OfferedTools`.
     private let namespaced: [String: OfferedTools.NamespacedName]
     /// Called with the complete response.
     private let whenWhole: @Sendable (ModelResponse) -> Void
+    /// Whether the events of `queued` precede those of this encoder.
+    var wasQueued = false
     private var sequenceNumber = 0
     /// Events up to this sequence number are omitted.
     private var startingAfter = -1
@@ -39,8 +42,28 @@ struct ResponseEncoder: AnswerEncoder {
             }
             events += try encoder.close(item.status)
         }
+        // There is no event for the end of one that the client cancelled.
+        guard whole.status != .cancelled else { return events }
         return try events + encoder.event("response.\(whole.status.rawValue)") { $0.response = whole }
     }
+
+    /// The first events of a response in the background.
+    static func queued(_ response: ModelResponse) throws -> [UInt8] {
+        var encoder = Self(response, tokenizer: nil) { _ in }
+        return try encoder.event("response.created") { $0.response = response }
+            + encoder.event("response.queued") { $0.response = response }
+    }
+
+    /// The last event of a response in the background that failed before `begin`.
+    static func failure(_ error: APIError, ofQueued response: ModelResponse) throws -> (ModelResponse, [UInt8]) {
+        var encoder = Self(response, tokenizer: nil) { _ in }
+        encoder.sequenceNumber = queuedEvents
+        let events = try encoder.fail(error)
+        return (encoder.response, events)
+    }
+
+    /// Number of events of `queued`.
+    private static let queuedEvents = 2
 
     init(
         _ response: ModelResponse, tokenizer: TextTokenizer?,
@@ -77,6 +100,10 @@ struct ResponseEncoder: AnswerEncoder {
 
     mutating func begin() throws -> [UInt8] {
         let begun = response
+        if wasQueued {
+            sequenceNumber = Self.queuedEvents
+            return try event("response.in_progress") { $0.response = begun }
+        }
         return try event("response.created") { $0.response = begun }
             + event("response.in_progress") { $0.response = begun }
     }

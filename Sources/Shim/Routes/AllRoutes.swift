@@ -33,7 +33,21 @@ extension RouteTable {
             "POST", "/v1/responses/input_tokens", "/responses/input_tokens", takesImages: true,
             handler: countInputTokens),
         Route("POST", "/v1/responses/{id}/cancel", "/responses/{id}/cancel", handler: cancelResponse),
-        Route("POST", "/v1/responses/compact", "/responses/compact", handler: compactResponse),
+        Route("POST", "/v1/conversations", "/conversations", takesImages: true, handler: createConversation),
+        Route("GET", "/v1/conversations/{id}", "/conversations/{id}", handler: showConversation),
+        Route("POST", "/v1/conversations/{id}", "/conversations/{id}", handler: updateConversation),
+        Route("DELETE", "/v1/conversations/{id}", "/conversations/{id}", handler: deleteConversation),
+        Route(
+            "POST", "/v1/conversations/{id}/items", "/conversations/{id}/items", takesImages: true,
+            handler: addConversationItems),
+        Route("GET", "/v1/conversations/{id}/items", "/conversations/{id}/items", handler: listConversationItems),
+        Route(
+            "GET", "/v1/conversations/{id}/items/{item}", "/conversations/{id}/items/{item}",
+            handler: showConversationItem),
+        Route(
+            "DELETE", "/v1/conversations/{id}/items/{item}", "/conversations/{id}/items/{item}",
+            handler: deleteConversationItem),
+        Route("POST", "/v1/responses/compact", "/responses/compact", takesImages: true, handler: compactResponse),
         Route("POST", "/v1/messages", takesImages: true, errors: .anthropic, handler: createMessage),
         Route(
             "POST", "/v1/messages/count_tokens", takesImages: true, errors: .anthropic, handler: countMessageTokens),

@@ -21,6 +21,8 @@ package struct Services: Sendable {
     var readsBareCalls = true
     let metrics = Metrics()
     var responses = ResponseStore()
+    var conversations = ConversationStore()
+    let background = BackgroundResponses()
     package let latestRequests = LatestRequests()
 
     /// Leases the model that a request names, or without a name the server's only model.

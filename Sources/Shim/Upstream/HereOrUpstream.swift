@@ -11,7 +11,7 @@ struct GenerationBody<Body: Decodable & Sendable>: Sendable {
     fileprivate let bytes: @Sendable () throws -> [UInt8]
     let model: String?
     let streams: Bool
-    /// Whether the body continues a stored response, which only this server has.
+    /// Whether the body continues or stores what only this server then has: a response, a conversation.
     private let goesOnHere: Bool
     private let decoded: Result<Body, APIError>
 
@@ -27,7 +27,7 @@ struct GenerationBody<Body: Decodable & Sendable>: Sendable {
         }
         model = fields.model
         streams = fields.stream == true
-        goesOnHere = fields.previousResponseID != nil
+        goesOnHere = fields.previousResponseID != nil || fields.conversation != nil || fields.background == true
         decoded = Result { () throws(APIError) in try json.decoded() }
     }
 
@@ -52,9 +52,11 @@ struct GenerationBody<Body: Decodable & Sendable>: Sendable {
         let model: String?
         let stream: Bool?
         let previousResponseID: String?
+        let conversation: JSON?
+        let background: Bool?
 
         enum CodingKeys: String, CodingKey {
-            case model, stream
+            case model, stream, conversation, background
             case previousResponseID = "previous_response_id"
         }
     }
