@@ -291,10 +291,11 @@ import Wire
         let events = EventStream(
             try await withShim(services) { try await exchange($0, get("/v1/responses/\(id)?stream=true")) })
         #expect(events.chunks.first?["type"] as? String == "response.created")
-        let foreground = await respond(
-            services, #""input": "A", "max_output_tokens": 1, "stream": false, "n_predict": 0"#)
+        // The client of one that is not in the background closes its connection.
+        let others = router(ScriptedLanguageModel())
+        let foreground = await respond(others, #""input": "A""#)
         let other = foreground.json["id"] as? String ?? ""
-        #expect(await services.answer("POST", "/v1/responses/\(other)/cancel").status == 400)
+        #expect(await others.answer("POST", "/v1/responses/\(other)/cancel").status == 400)
     }
 
     @Test func `one that fails says why`() async throws {
