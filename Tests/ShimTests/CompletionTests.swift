@@ -18,10 +18,10 @@ import Testing
         #expect(answer.choice["text"] as? String == "Hello, wörld")
         #expect(answer.choice["logprobs"] is NSNull)
         #expect(answer.usage["total_tokens"] as? Int == 10)
-        let (tokens, options) = engine.asked.withLock { $0[0] }
-        #expect(tokens == ScriptedLanguageModel.tokens("Once"))
-        #expect(options.maximumTokens == 16)
-        #expect(options.topLogprobs == nil)
+        let asked = engine.asked.withLock { $0[0] }
+        #expect(asked.tokens == ScriptedLanguageModel.tokens("Once"))
+        #expect(asked.options.maximumTokens == 16)
+        #expect(asked.options.topLogprobs == nil)
     }
 
     @Test(arguments: [

@@ -49,6 +49,12 @@ final class ScriptedLanguageModel: LanguageModel {
         let variables: TemplateObject
     }
 
+    /// What was to be generated.
+    struct Asked: Sendable {
+        let tokens: [Int32]
+        let options: SamplingOptions
+    }
+
     static let endToken: Int32 = 2
 
     var info: LocalModel.Info {
@@ -75,7 +81,7 @@ final class ScriptedLanguageModel: LanguageModel {
     /// Whether rendering and tokenizing ran on an executor of its own, not on the pool that all requests share.
     let ranApart = Mutex<Set<Bool>>([])
     let endings = Mutex<[PromptEnding]>([])
-    let asked = Mutex<[(tokens: [Int32], options: SamplingOptions)]>([])
+    let asked = Mutex<[Asked]>([])
     let cancellations = Mutex(0)
     /// How many inputs each call for embeddings had.
     let embedded = Mutex<[Int]>([])
@@ -197,7 +203,7 @@ final class ScriptedLanguageModel: LanguageModel {
     }
 
     func generate(tokens: [Int32], options: SamplingOptions, group: GenerationGroup?) -> Generation {
-        asked.withLock { $0.append((tokens, options)) }
+        asked.withLock { $0.append(Asked(tokens: tokens, options: options)) }
         let (stream, continuation) = AsyncThrowingStream<GenerationPiece, any Error>.makeStream()
         let texts = script.speak?(tokens, options) ?? script.texts
         let piece = { [self] (text: String, tokens: [Int32], finish: GenerationPiece.Finish?) in
