@@ -24,7 +24,11 @@ private final class Observer<Value: Sendable> {
     func observe() {
         guard let value else { return }
         // Called before the change: what it changes to is read when the main actor is free.
-        let now = withObservationTracking { value() } onChange: { Task { @MainActor in self.observe() } }
+        let now = withObservationTracking {
+            value()
+        } onChange: {
+            Task { @MainActor in self.observe() }
+        }
         continuation.yield(now)
     }
 }

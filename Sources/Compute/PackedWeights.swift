@@ -234,7 +234,9 @@ package struct WeightPacker {
         let packedBytes = layout.bytes(rows: PackedLayout.rows, columns: columns)
         return pack(tensor, groupBytes: packedBytes) { rows, group, memory in
             layout.pack(rows, rowBytes: tensor.rowBytes, columns: columns, into: memory + group * packedBytes)
-        } weights: { layout.weights(columns: columns, in: $0, offset: $1) }
+        } weights: {
+            layout.weights(columns: columns, in: $0, offset: $1)
+        }
     }
 
     /// The same for a matrix of which mostly the rows with the largest results are wanted, as of logits. Q8_0 is split into a

@@ -278,7 +278,8 @@
                                             c: c.baseAddress!, cStride: stride, trailing: trailing.baseAddress!,
                                             bounds: bounds))
                                 }
-                                if let bounds { bounds.withUnsafeBufferPointer { run($0.baseAddress) } } else { run(nil) }
+                                guard let bounds else { return run(nil) }
+                                bounds.withUnsafeBufferPointer { run($0.baseAddress) }
                             }
                         }
                     }

@@ -77,7 +77,8 @@ import Testing
         // Whatever changes logits, or depends on all of them.
         for options in [
             SamplingOptions(logitBias: [5: 1]), SamplingOptions(presencePenalty: 1),
-            SamplingOptions(mirostat: .init(.two)), SamplingOptions(topNSigma: 1), SamplingOptions(dry: .init(multiplier: 1)),
+            SamplingOptions(mirostat: .init(.two)), SamplingOptions(topNSigma: 1),
+            SamplingOptions(dry: .init(multiplier: 1)),
         ] {
             #expect(Sampler(chain: chain(minP: 0.05), options: options, prompt: []).wanted == nil)
         }

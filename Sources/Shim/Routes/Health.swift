@@ -15,7 +15,9 @@ import HTTP
     if context.request.isLast { return try .json(["status": "stopping"], status: 503) }
     if services.models.isStarting { return try .json(["status": "loading"], status: 503) }
     if services.models.models.isEmpty { return try .json(["status": "no models"], status: 503) }
-    if services.models.isFull, services.upstream?.takesWhatIsTooMuch != true { return try .json(["status": "full"], status: 503) }
+    if services.models.isFull, services.upstream?.takesWhatIsTooMuch != true {
+        return try .json(["status": "full"], status: 503)
+    }
     return try .json(["status": "ok"])
 }
 
