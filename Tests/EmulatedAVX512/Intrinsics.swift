@@ -65,6 +65,7 @@ func _mm512_scalef_ps(_ a: __m512, _ b: __m512) -> __m512 {
 // MARK: Integers
 
 @inline(__always) func _mm512_and_si512(_ a: __m512i, _ b: __m512i) -> __m512i { a & b }
+@inline(__always) func _mm512_andnot_si512(_ a: __m512i, _ b: __m512i) -> __m512i { ~a & b }
 @inline(__always) func _mm512_or_si512(_ a: __m512i, _ b: __m512i) -> __m512i { a | b }
 @inline(__always) func _mm512_xor_si512(_ a: __m512i, _ b: __m512i) -> __m512i { a ^ b }
 @inline(__always)
