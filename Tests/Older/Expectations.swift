@@ -106,6 +106,8 @@ private struct Unmet: Error {
 
 private func thrown<E: Error>(_ error: (any Error)?, _ comment: Comment?, _ sourceLocation: SourceLocation) -> E? {
     if let error = error as? E { return error }
+    // `throws: Never.self` expects that nothing is thrown.
+    if error == nil, E.self == Never.self { return nil }
     let found = error.map { "\($0)" } ?? "no error"
     Issue.record(
         "expected an error of \(E.self), found \(found) \(comment?.rawValue ?? "")", sourceLocation: sourceLocation)
