@@ -27,6 +27,7 @@ while IFS= read -r file; do
     fi
 done < <(find Tests ! -type d ! -path 'Tests/Older/*')
 for target in "$copy"/Tests/*Tests; do ln -sf ../../../../Tests/Older/Expectations.swift "$target/"; done
+ln -sfn ../../../Tests/Older "$copy/Tests/Older"
 # What the sources no longer have.
 find "$copy/Tests" -type f | while IFS= read -r file; do [[ -e ${file#"$copy/"} ]] || rm "$file"; done
 

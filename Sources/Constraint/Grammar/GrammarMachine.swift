@@ -49,6 +49,8 @@ final class GrammarMachine {
         start = 0
     }
 
+    deinit { table.deallocate() }
+
     var isSatisfiable: Bool { grammar.isSatisfiable }
 
     /// The number of a stack with an item on top, before its first byte.

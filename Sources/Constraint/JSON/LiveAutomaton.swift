@@ -12,6 +12,8 @@ final class LiveAutomaton {
         table.grow(to: 1)
     }
 
+    deinit { table.deallocate() }
+
     /// - Parameter accepts: Whether the content may end in a state; must be the same in every call.
     /// - Returns: The next state; -1 if the byte is rejected.
     @inline(__always)

@@ -60,6 +60,8 @@ final class StringAutomaton {
         _ = intern(start)
     }
 
+    deinit { table.deallocate() }
+
     private static func classes(
         _ atoms: [StringAtom], _ terms: RegexTerms
     ) -> (representative: [UInt8], classes: [UInt8: [UInt8]]) {

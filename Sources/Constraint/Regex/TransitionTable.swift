@@ -1,7 +1,8 @@
 /// The transitions of a machine by state and byte, filled in on demand.
 ///
-/// One block of memory, 1 KiB per state, so that a walk over the vocabulary costs one load per byte.
-struct TransitionTable: ~Copyable {
+/// One block of memory, 1 KiB per state, so that a walk over the vocabulary costs one load per byte. The machine that has it frees
+/// it: as a noncopyable member of a class, Swift 6.0 freed its memory twice.
+struct TransitionTable {
     /// Not computed yet.
     static let unknown: Int32 = -2
 
@@ -11,7 +12,7 @@ struct TransitionTable: ~Copyable {
 
     init() { entries = .allocate(capacity: 256 * 4) }
 
-    deinit { entries.deallocate() }
+    func deallocate() { entries.deallocate() }
 
     /// Adds states with unknown transitions until there are `count`.
     mutating func grow(to count: Int) {
