@@ -1,7 +1,7 @@
 import JSON
 
 /// JSON for coders that do not keep the order of members, such as Foundation's: an object with more than one stores it under
-/// `x-order`.
+/// `x-order`. Where Apple's framework wrote that name, it lists the object's `properties` instead, and is read as a member.
 private struct OrderedJSON: Codable {
     var json: JSON
 
@@ -13,6 +13,7 @@ private struct OrderedJSON: Codable {
         init(stringValue: String) { self.stringValue = stringValue }
         init?(intValue: Int) { nil }
         static let order = Key(stringValue: "x-order")
+        static let properties = Key(stringValue: "properties")
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -37,14 +38,17 @@ private struct OrderedJSON: Codable {
 
     init(from decoder: any Decoder) throws {
         if let container = try? decoder.container(keyedBy: Key.self) {
-            let order = try container.decodeIfPresent([String].self, forKey: .order) ?? []
-            let known = Set(order)
+            var order = try container.decodeIfPresent([String].self, forKey: .order) ?? []
+            var known = Set(order)
             guard known.count == order.count else {
                 throw DecodingError.dataCorruptedError(
                     forKey: .order, in: container, debugDescription: "x-order: a name occurs twice")
             }
+            let properties = try? container.nestedContainer(keyedBy: Key.self, forKey: .properties).allKeys
+            let isOfProperties = !known.isEmpty && known.isSubset(of: (properties ?? []).map(\.stringValue))
+            if isOfProperties { (order, known) = ([], []) }
             let others = container.allKeys.map(\.stringValue).filter {
-                $0 != Key.order.stringValue && !known.contains($0)
+                ($0 != Key.order.stringValue || isOfProperties) && !known.contains($0)
             }
             let members = try (order + others.sorted()).map {
                 (name: $0, value: try container.decode(OrderedJSON.self, forKey: Key(stringValue: $0)).json)
@@ -63,7 +67,9 @@ private struct OrderedJSON: Codable {
 /// Coded as JSON Schema (draft 2020-12). A decoded schema is encoded again unchanged.
 extension GenerationSchema: Codable {
     public func encode(to encoder: any Encoder) throws { try OrderedJSON(json).encode(to: encoder) }
-    public init(from decoder: any Decoder) throws { self.init(.json(try OrderedJSON(from: decoder).json)) }
+    public init(from decoder: any Decoder) throws {
+        self.init(.json(try OrderedJSON(from: decoder).json.propertiesByOrder))
+    }
 }
 
 extension GenerationSchema: Equatable {

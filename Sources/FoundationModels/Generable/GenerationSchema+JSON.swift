@@ -2,7 +2,8 @@ import Foundation
 import JSON
 
 extension GenerationSchema {
-    /// Parses JSON Schema text. The keywords are checked when the schema is used.
+    /// Parses JSON Schema text. The keywords are checked when the schema is used. Properties are generated in the order of the
+    /// text, or in that of `x-order` beside them, which Apple's framework and its program `fm` write.
     ///
     /// - Throws: `GeneratedContent.ParsingError` for text that is not JSON.
     public init(jsonSchema: String) throws {
@@ -10,7 +11,7 @@ extension GenerationSchema {
         guard content.isComplete else {
             throw content.failure("expected JSON Schema, found the beginning of some JSON")
         }
-        self.init(.json(content.json))
+        self.init(.json(content.json.propertiesByOrder))
     }
 
     /// The schema as JSON Schema (draft 2020-12), properties in order, named types in `$defs`.
@@ -213,5 +214,28 @@ extension JSON {
         guard let value = other.double else { return one }
         guard let one, let known = one.double else { return other }
         return isTighter(known, value) ? one : other
+    }
+}
+
+extension JSON {
+    /// A schema whose `properties` stand in the order that `x-order` beside them lists. Those that it does not list follow.
+    var propertiesByOrder: JSON {
+        switch self {
+        case .array(let elements): return .array(elements.map(\.propertiesByOrder))
+        case .object(let object):
+            var schema = JSON.Object(object.members.map { (name: $0.name, value: $0.value.propertiesByOrder) })
+            guard case .array(let names) = schema["x-order"], case .object(let properties) = schema["properties"] else {
+                return .object(schema)
+            }
+            var ordered = JSON.Object()
+            for case .string(let name) in names {
+                if let value = properties[name] { ordered[name] = value }
+            }
+            for (name, value) in properties.members { ordered[name] = value }
+            schema["properties"] = .object(ordered)
+            schema["x-order"] = nil
+            return .object(schema)
+        case .null, .bool, .number, .string: return self
+        }
     }
 }

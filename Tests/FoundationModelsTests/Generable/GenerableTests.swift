@@ -193,6 +193,26 @@ import Testing
         #expect(try decoded.jsonSchema == schema.jsonSchema)
     }
 
+    @Test func `a schema of Apple's has its properties in the order of x-order`() throws {
+        let apple = #"""
+            {"$defs": {"B": {"type": "object", "title": "B", "properties": {"y": {"type": "string"}, "x": {"type": "null"}},
+            "required": ["x", "y"], "x-order": ["x", "y"], "additionalProperties": false}}, "type": "object", "title": "A",
+            "properties": {"b": {"$ref": "#/$defs/B"}, "new": {"type": "null"}, "a": {"type": "integer"}},
+            "required": ["a"], "x-order": ["a", "b", "gone"], "additionalProperties": false}
+            """#
+        for schema in [
+            try GenerationSchema(jsonSchema: apple),
+            try JSONDecoder().decode(
+                GenerationSchema.self, from: Data(apple.replacing(#", "gone""#, with: "").utf8)),
+        ] {
+            let text = try schema.jsonSchema
+            let properties = ##""properties":{"a":{"type":"integer"},"b":{"$ref":"#/$defs/B"},"new":{"type":"null"}}"##
+            #expect(text.contains(properties))
+            #expect(text.contains(#""properties":{"x":{"type":"null"},"y":{"type":"string"}}"#))
+            #expect(!text.contains("x-order") && text.contains(#""title":"A""#))
+        }
+    }
+
     @Test func `a generable value in a prompt is JSON`() {
         let prompt = Prompt {
             "Like this:"; Activity(type: .sightseeing, hours: 2)
