@@ -259,7 +259,8 @@ let testTargets: [Target] = [
     .testTarget(
         name: "WireTests", dependencies: ["Cryptography", "JSON", "Wire", "TestSupport"], swiftSettings: tests),
     .testTarget(
-        name: "ChatTests", dependencies: ["CEdit", "Chat", "Client", "CSQLite", "HTTP", "TestSupport"] + surfaceModule,
+        name: "ChatTests",
+        dependencies: ["CEdit", "Chat", "Client", "CSQLite", "HTTP", "TestSupport", "Tokenizer"] + surfaceModule,
         swiftSettings: tests),
     .testTarget(
         name: "BenchTests",

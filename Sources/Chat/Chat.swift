@@ -9,8 +9,12 @@ enum Chat {
     static func main() async {
         edit_use_utf8()
         let terminal = Terminal()
+        let words = CommandLine.arguments.dropFirst()
+        if let command = ScriptCommand.all.first(where: { $0.name == words.first }) {
+            exit(await command.run(words.dropFirst(), terminal))
+        }
         do {
-            let arguments = try Arguments(CommandLine.arguments.dropFirst(), options: options, takesOperands: true)
+            let arguments = try Arguments(words, options: options, takesOperands: true)
             if arguments.has("--help") { return print(help) }
             let question = try question(arguments, terminal)
             let session = try await Session(arguments, terminal)
@@ -31,26 +35,23 @@ enum Chat {
     private static func question(_ arguments: Arguments, _ terminal: Terminal) throws -> String? {
         guard !arguments.operands.isEmpty else { return nil }
         let message = arguments.operands.joined(separator: " ")
-        guard !terminal.isInput else { return message }
-        let data = FileHandle.standardInput.readData(ofLength: mostInputBytes + 1)
-        guard data.count <= mostInputBytes else { throw UsageError("the input has over \(mostInputBytes) bytes") }
-        guard let text = String(data: data, encoding: .utf8) else { throw UsageError("the input is not UTF-8") }
+        let text = try terminal.pipedText()
         return text.isEmpty ? message : message + "\n\n" + text
     }
-
-    /// Larger than any context.
-    private static let mostInputBytes = 16 << 20
 
     static let groups =
         Engines.groups + [
             OptionGroup(
                 "Conversation",
                 [
-                    Option("--system", value: "TEXT", help: "the system prompt"),
+                    .instructions,
                     Option(
                         "--image", value: "FILE", repeats: true,
                         help: "an image (PNG, JPEG, WebP, GIF) for the first message"
                     ),
+                    Option(
+                        "--tools", value: "FILE",
+                        help: "commands that the local model may call after you confirm each (docs/chat.md)"),
                     Option("--hide-thinking", help: "hides the model's reasoning"),
                     .blockedWords,
                     Option(
@@ -66,14 +67,20 @@ enum Chat {
         """
         usage: chat [--model NAME] [OPTION…]        a conversation
                chat … "summarize" [< FILE]          one answer about the input
+               chat COMMAND [OPTION…] [TEXT]        for scripts: \(ScriptCommand.all.map(\.name).joined(separator: ", "))
 
         Chats with a local model, with a model in the cloud, or with one as the
         fallback of the other. Type a message; /help lists the commands. For a message
         of several lines, paste it or put it between two \"\"\". Ctrl-R searches earlier
         input, Ctrl-C interrupts an answer, Ctrl-D ends. Without a terminal, each line
-        of the input is a message.
+        of the input is a message. chat COMMAND --help lists the options of a command.
 
         \(groups.help)
         """
     }
+}
+
+extension Option {
+    /// The system prompt. Apple's `fm` calls it instructions.
+    static let instructions = Option("-i", "--instructions", "--system", value: "TEXT", help: "the system prompt")
 }

@@ -25,30 +25,42 @@ struct Engines {
     var settings: Settings
     /// File of the local model.
     private(set) var file: URL?
-    private var model: SystemLanguageModel?
+    private(set) var model: SystemLanguageModel?
     private let configuration: LocalModel.Configuration
     private let cloud: (any ChatServiceProtocol)?
+    /// The cloud, if it is one that takes schemas.
+    private let provider: (any Provider)?
     private let hasBackend: Bool
     /// The cloud, as it is called in the first line.
-    private let cloudName: String?
+    let cloudName: String?
     /// Whether texts are continued instead of answered, whatever the model.
     private let completes: Bool
     /// Whether the model's file has a chat template.
     private var hasTemplate = true
-    /// Tools that the local model may call.
-    private let tools: [ToolFile.Definition]
     /// Reviews prompts and answers of all engines.
     private let guardrail: WordListGuardrail?
 
     /// Makes the local service with the current settings.
     ///
-    /// - Parameter supervisor: Runs its tool calls.
-    func makeLocal(_ supervisor: CallSupervisor) -> any LocalLLMServiceProtocol {
+    /// - Parameter tools: What the model may call.
+    func makeLocal(tools: [any Tool] = []) -> any LocalLLMServiceProtocol {
         guard let model else { return FallbackLLMService(reason: "There is no local model. Give one with --model.") }
         if completes || !hasTemplate { return CompletionService(model: model, options: settings.options) }
         return LocalLLMService(
-            model: model, instructions: settings.system, options: settings.options,
-            tools: tools.map { CommandTool(definition: $0, supervisor: supervisor) })
+            model: model, instructions: settings.system, options: settings.options, tools: tools)
+    }
+
+    /// Makes an engine whose answers are JSON that a schema describes.
+    func makeEngine(_ schema: GenerationSchema) throws(UsageError) -> DualEngine {
+        guard !completes else { throw UsageError("--complete and --schema exclude each other") }
+        guard cloud == nil || provider != nil else { throw UsageError("--schema: the service of --backend takes none") }
+        let cloud = provider.map { ProviderLanguageModel($0, name: "cloud", guardrails: guardrails) }
+        let told = settings.system
+        return DualEngine(
+            local: model.map {
+                SchemaService(model: $0, schema: schema, instructions: told, options: settings.options)
+            },
+            cloud: cloud.map { SchemaService(model: $0, schema: schema, instructions: told, options: .init()) })
     }
 
     /// - Parameter local: Result of `makeLocal`.
@@ -57,6 +69,8 @@ struct Engines {
             local: model == nil ? nil : local,
             cloud: cloud.map { hasBackend ? $0 : Instructed(service: $0, instructions: settings.system) })
     }
+
+    private var guardrails: SystemLanguageModel.Guardrails { .init(guardrail.map { [$0] } ?? []) }
 
     /// Whether one of the engines may be able to look at images; nobody knows it of a cloud before it is asked.
     var seesImages: Bool { configuration.imageEncoder != nil || cloud != nil && !hasBackend }
@@ -78,14 +92,7 @@ struct Engines {
     /// Where answers come from, in the order in which it is tried.
     func places(_ policy: FallbackPolicy) -> [String] {
         let (local, cloud) = (model == nil ? nil : "this machine", cloudName)
-        let places =
-            switch policy {
-            case .localFirst: [local, cloud]
-            case .cloudFirst: [cloud, local]
-            case .localOnly: [local]
-            case .cloudOnly: [cloud]
-            }
-        let found = places.compactMap(\.self)
+        let found = policy.engines.compactMap { $0 == .local ? local : cloud }
         return found.isEmpty ? ["nowhere: the policy is \(policy)"] : found
     }
 
@@ -141,9 +148,6 @@ struct Engines {
             "-n", "--max-tokens", value: "N", default: "what the context leaves; 200 where texts are continued",
             help: "maximum tokens of an answer"
         ),
-        Option(
-            "--tools", value: "FILE", help: "commands that the model may call after you confirm each (docs/chat.md)"
-        ),
     ]
 
     /// Options that apply only to a local model.
@@ -159,14 +163,14 @@ struct Engines {
     ) throws {
         guardrail = try arguments.guardrail()
         let service = try Self.cloud(arguments, environment, log)
+        provider = service as? any Provider
         if let service, let guardrail { cloud = GuardedChatService(service, guardrail) } else { cloud = service }
         hasBackend = arguments.has("--backend")
         cloudName = try Self.cloudName(arguments)
         completes = arguments.has("--complete")
-        for other in ["--tools", "--system", "--image"] where completes && arguments.has(other) {
+        for other in ["--system", "--image"] where completes && arguments.has(other) {
             throw UsageError("--complete and \(other) exclude each other: a text is continued, not a conversation")
         }
-        tools = try arguments.string("--tools").map { try ToolFile(reading: $0).definitions } ?? []
         settings = Settings(
             system: arguments.string("--system"), temperature: try arguments.double("--temperature", in: 0...2),
             seed: try arguments.int("--seed"), maximumTokens: try arguments.int("--max-tokens", in: 1...Int.max))
@@ -184,13 +188,39 @@ struct Engines {
         }
     }
 
+    /// The engines of a command line. Warnings about its options go to standard error.
+    ///
+    /// - Parameter asks: Whether the user may be asked which model to use.
+    init(_ arguments: Arguments, _ terminal: Terminal, asks: Bool) async throws {
+        let model = try await ModelChoice(arguments).model(terminal, asks: asks)
+        try self.init(arguments, model: model, log: { terminal.note($0) })
+        for warning in warnings { terminal.note("warning: \(warning)") }
+    }
+
     /// Warnings about the local model's options, as text for the user.
-    var warnings: [String] {
+    private var warnings: [String] {
         // The file is read only for options that could cause a warning.
         guard let file, configuration.contextSize != nil || configuration.threads != nil,
             let info = try? LocalModel.info(of: file)
         else { return [] }
         return configuration.warnings(trainedContext: info.trainedContextSize)
+    }
+
+    /// Reads an image for a message.
+    ///
+    /// - Throws: `UsageError` where nobody could look at it, and for a file that is not an image.
+    func image(at path: String) throws -> Data {
+        guard seesImages else {
+            throw UsageError("\(path): the model accepts no images without its image encoder (--mmproj FILE)")
+        }
+        guard let size = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int else {
+            throw UsageError("No such file: \(path)")
+        }
+        let most = RGBImage.Limits().bytes
+        guard size <= most else { throw UsageError("\(path): expected at most \(most) bytes, found \(size)") }
+        let data = try Data(contentsOf: URL(fileURLWithPath: path))
+        do { _ = try RGBImage(file: Array(data)) } catch { throw UsageError("\(path): \(error)") }
+        return data
     }
 
     /// Changes the local model.
@@ -203,7 +233,7 @@ struct Engines {
         var configuration = configuration
         configuration.keepPrompts(ofDownloaded: file, environment: environment)
         let model = SystemLanguageModel(
-            contentsOf: file, configuration: configuration, guardrails: .init(guardrail.map { [$0] } ?? []))
+            contentsOf: file, configuration: configuration, guardrails: guardrails)
         (self.file, self.model) = (file, model)
         hasTemplate = (try? LocalModel.info(of: file).hasChatTemplate) ?? true
         return model.status

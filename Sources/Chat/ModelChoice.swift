@@ -17,8 +17,9 @@ struct ModelChoice {
 
     /// The model that is named; without a cloud also the only one, the one used last, or the user's choice.
     ///
+    /// - Parameter asks: Whether the user may be asked.
     /// - Returns: `nil`: the cloud answers alone.
-    func model(_ terminal: Terminal) async throws -> URL? {
+    func model(_ terminal: Terminal, asks: Bool) async throws -> URL? {
         let variable = environment["LOCALLLM_MODEL"].flatMap { $0.isEmpty || hasCloud ? nil : $0 }
         if let name = arguments.string("--model") ?? variable {
             // Beside a cloud, a model may come later.
@@ -30,9 +31,7 @@ struct ModelChoice {
         if hasCloud { return nil }
         if downloaded.models.count != 1 {
             if let last = Self.last(environment) { return last }
-            if downloaded.models.count > 1, terminal.isInput, arguments.operands.isEmpty {
-                return try await ask(terminal)
-            }
+            if downloaded.models.count > 1, asks { return try await ask(terminal) }
         }
         return try downloaded.only()
     }

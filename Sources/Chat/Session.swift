@@ -11,6 +11,8 @@ final class Session {
     let terminal: Terminal
     private(set) var engines: Engines
     private let supervisor: CallSupervisor
+    /// What the local model may call.
+    private let tools: [CommandTool]
     private let hidesThoughts: Bool
     private let isConversation: Bool
     /// Whether the conversation is stored for the next start.
@@ -22,18 +24,14 @@ final class Session {
     init(_ arguments: Arguments, _ terminal: Terminal) async throws {
         self.terminal = terminal
         let policy = try arguments.choice("--policy", of: FallbackPolicy.self)
-        let model = try await ModelChoice(arguments).model(terminal)
-        engines = try Engines(arguments, model: model, log: { terminal.note($0) })
-        for warning in engines.warnings { terminal.note("warning: \(warning)") }
+        engines = try await Engines(arguments, terminal, asks: terminal.isInput && arguments.operands.isEmpty)
         hidesThoughts = arguments.has("--hide-thinking")
         isConversation = arguments.operands.isEmpty
         supervisor = CallSupervisor(terminal)
-        if arguments.has("--tools"), !terminal.isInput {
-            throw UsageError("--tools: each call is asked for, which takes a terminal as input")
-        }
+        tools = try Self.tools(arguments, terminal, engines, supervisor)
         let path = try HistoryFile.path(arguments)
         isStored = path != nil && isConversation && terminal.isInput
-        let local = engines.makeLocal(supervisor)
+        let local = engines.makeLocal(tools: tools)
         chat = ChatViewModel(
             engine: engines.makeEngine(local), local: local, history: try await ChatRepository.open(path))
         if isConversation {
@@ -46,6 +44,20 @@ final class Session {
         // The command line overrides the conversation's stored policy.
         await chat.setPolicy(policy ?? chat.policy)
         rememberModel()
+    }
+
+    private static func tools(
+        _ arguments: Arguments, _ terminal: Terminal, _ engines: Engines, _ supervisor: CallSupervisor
+    ) throws -> [CommandTool] {
+        guard let file = arguments.string("--tools") else { return [] }
+        guard !arguments.has("--complete") else {
+            throw UsageError("--complete and --tools exclude each other: a text is continued, not a conversation")
+        }
+        guard engines.has(.local) else { throw UsageError("--tools needs --model: it applies to the local model") }
+        guard terminal.isInput else {
+            throw UsageError("--tools: each call is asked for, which takes a terminal as input")
+        }
+        return try ToolFile(reading: file).definitions.map { CommandTool(definition: $0, supervisor: supervisor) }
     }
 
     /// - Returns: Whether all messages were answered and all commands succeeded.
@@ -73,21 +85,10 @@ final class Session {
 
     /// Attaches an image to the next message.
     ///
-    /// - Throws: `UsageError` where nobody could look at it; `ImageFileError` for a file that is not an image.
+    /// - Throws: `UsageError` as `Engines.image` does.
     func attach(_ path: String) throws {
-        guard engines.seesImages else {
-            throw UsageError("\(path): the model accepts no images without its image encoder (--mmproj FILE)")
-        }
-        let file = URL(fileURLWithPath: path)
-        guard let size = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int else {
-            throw UsageError("No such file: \(path)")
-        }
-        let most = RGBImage.Limits().bytes
-        guard size <= most else { throw UsageError("\(path): expected at most \(most) bytes, found \(size)") }
-        let data = try Data(contentsOf: file)
-        do { _ = try RGBImage(file: Array(data)) } catch { throw UsageError("\(path): \(error)") }
-        chat.attachedImages.append(data)
-        terminal.status("Attached \(file.lastPathComponent).")
+        chat.attachedImages.append(try engines.image(at: path))
+        terminal.status("Attached \(URL(fileURLWithPath: path).lastPathComponent).")
     }
 
     /// Sends a message with files that were dropped on the terminal. Files alone wait for a message.
@@ -156,9 +157,7 @@ final class Session {
         if let turns = chat.usage?.omittedTurns, turns > 0 {
             terminal.note("The context is full: the oldest \(turns) turn(s) did not go along.")
         }
-        for passed in chat.passedOver where engines.has(passed.engine) {
-            terminal.note("Not answered by the \(passed.engine) engine: \(passed.reason)")
-        }
+        terminal.note(chat.passedOver, of: engines)
         if let error = chat.errorMessage { return fail(error) }
         let line = (interruption.hasHappened ? ["interrupted"] : []) + (answerLine.isEmpty ? [] : [answerLine])
         if !line.isEmpty { terminal.status(line.joined(separator: " · ")) }
@@ -175,7 +174,7 @@ final class Session {
         let before = chat
         await before.cancel()
         body(&engines)
-        let local = engines.makeLocal(supervisor)
+        let local = engines.makeLocal(tools: tools)
         chat = ChatViewModel(
             engine: engines.makeEngine(local), local: local, history: before.history, policy: before.policy)
         (chat.inputText, chat.attachedImages) = (before.inputText, before.attachedImages)

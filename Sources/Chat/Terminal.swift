@@ -1,3 +1,4 @@
+import Client
 import CommandLineParsing
 import Foundation
 import Synchronization
@@ -73,6 +74,20 @@ struct Terminal {
         return text.trimmingCharacters(in: .whitespaces)
     }
 
+    /// Larger than any context.
+    private static let mostPipedBytes = 16 << 20
+
+    /// The whole input; empty if it is a terminal.
+    func pipedText() throws(UsageError) -> String {
+        guard !isInput else { return "" }
+        let data = FileHandle.standardInput.readData(ofLength: Self.mostPipedBytes + 1)
+        guard data.count <= Self.mostPipedBytes else {
+            throw UsageError("the input has over \(Self.mostPipedBytes) bytes")
+        }
+        guard let text = String(data: data, encoding: .utf8) else { throw UsageError("the input is not UTF-8") }
+        return text
+    }
+
     /// Hides what is typed, such as the `^C` of an interruption, until `showTyping`. It is read after that.
     func hideTyping() { if isInput { echo.hide() } }
 
@@ -115,6 +130,13 @@ struct Terminal {
 
     /// Shows an error on standard error.
     func complain(_ text: String) { tell("chat: \(text)", dim: false) }
+
+    /// Shows why engines did not answer.
+    func note(_ passedOver: [PassedOver], of engines: Engines) {
+        for passed in passedOver where engines.has(passed.engine) {
+            note("Not answered by the \(passed.engine) engine: \(passed.reason)")
+        }
+    }
 
     /// Like `note`, but only if standard output is a terminal.
     func status(_ text: String) { if isOutput { note(text) } }

@@ -131,7 +131,8 @@ private func reason(_ error: any Error) -> String {
 }
 
 extension FallbackPolicy {
-    fileprivate var engines: [EngineKind] {
+    /// The engines that may be asked, in that order.
+    package var engines: [EngineKind] {
         switch self {
         case .localFirst: [.local, .cloud]
         case .cloudFirst: [.cloud, .local]

@@ -46,6 +46,9 @@ struct OptionsPageTests {
         let commands = Bench.commands.map {
             "### bench \($0.name)\n\n\($0.summary)\n\n" + table(Bench.allOptions(of: $0).dropLast())
         }
+        let scripts = ScriptCommand.all.map {
+            "### chat \($0.name)\n\n\($0.summary)\n\n" + table($0.groups.options)
+        }
         let metrics = MetricFamily.all.map { family in
             [
                 "`\(family.name)`", family.kind.rawValue, family.labels.map { "`\($0)`" }.joined(separator: ", "),
@@ -60,6 +63,8 @@ struct OptionsPageTests {
             ## chat
 
             \(table(Chat.options))
+
+            \(scripts.joined(separator: "\n\n"))
 
             ## bench
 

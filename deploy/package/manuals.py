@@ -12,7 +12,8 @@ PROGRAMS = {
         "shim [--model FILE]... [--models-dir DIR] [OPTION]...", "shim pull NAME | OWNER/REPOSITORY[:QUANTIZATION] | URL",
         "shim run NAME", "shim list | show NAME | rm NAME", "shim ps | stop NAME", "shim cache [clear [MODEL]]",
         "shim config check FILE"]),
-    "chat": ("chats with a language model in the terminal", ["chat [OPTION]..."]),
+    "chat": ("chats with a language model in the terminal", [
+        "chat [OPTION]... [MESSAGE]", "chat respond | available | token-count [OPTION]... [TEXT]"]),
     "bench": ("measures language models", ["bench COMMAND [OPTION]..."]),
 }
 COMMANDS = {"shim": ["pull", "run", "list", "show", "rm", "ps", "stop", "cache", "config"]}
@@ -33,7 +34,7 @@ def sections():
     """(program, command or None, its summary, its options), in the order of the page."""
     found = []
     for line in (ROOT / "docs/options.md").read_text().splitlines():
-        if head := re.fullmatch(r"##+ (shim|chat|bench)(?: (\w+))?", line):
+        if head := re.fullmatch(r"##+ (shim|chat|bench)(?: ([\w-]+))?", line):
             found.append((head[1], head[2], "", []))
         elif line.startswith("## "):
             found.append((None, None, "", []))
@@ -124,7 +125,7 @@ def zsh(program, parts):
         for command, _, options in parts:
             if command:
                 rows = " ".join(row for option in options for row in argument(option))
-                lines.append(f"    {command}) shift words; (( CURRENT-- )); _arguments {rows} '*:file:_files' ;;")
+                lines.append(f"    {command}) shift words; (( CURRENT-- )); _arguments {rows} '*:file:_files'; return ;;")
         lines.append("esac")
     if top:
         lines.append("_arguments " + " \\\n    ".join(top))

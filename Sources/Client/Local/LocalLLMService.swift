@@ -179,7 +179,7 @@ extension [Transcript.Segment] {
 }
 
 extension ChatMessage {
-    fileprivate var prompt: Prompt {
+    package var prompt: Prompt {
         Prompt(
             parts: segments.map { segment in
                 if case .attachment(let attachment) = segment {
@@ -199,7 +199,7 @@ extension ChatMessage {
         }
     }
 
-    fileprivate var entry: Transcript.Entry {
+    package var entry: Transcript.Entry {
         switch role {
         case .assistant: return .response(.init(assetIDs: [], segments: segments))
         case .system: return .instructions(.init(segments: segments))
