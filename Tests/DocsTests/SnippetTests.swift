@@ -45,7 +45,7 @@ struct SnippetTests {
         for block in try Snippet.all() where ["bash", nil].contains(block.language) {
             for words in block.commands {
                 guard let program = Program(rawValue: words[0].replacing(".build/release/", with: "")) else { continue }
-                let subcommand = Array(words.dropFirst().prefix(1).filter { $0.wholeMatch(of: /[a-z]+/) != nil })
+                let subcommand = Array(words.dropFirst().prefix(1).filter { $0.wholeMatch(of: /[a-z][a-z-]*/) != nil })
                 let name = [program.rawValue] + subcommand
                 if helps[name] == nil { helps[name] = try await program.run(subcommand + ["--help"]).text }
                 for option in words.compactMap({ $0.wholeMatch(of: #/(--?[A-Za-z][a-z-]*)(=.*)?/#)?.1 }) {
