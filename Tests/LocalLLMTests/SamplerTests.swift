@@ -63,7 +63,12 @@ import Testing
                     var left = logits
                     if let wanted = limited.wanted {
                         let least = logits.sorted(by: >)[wanted.count - 1] - wanted.margin
-                        left = logits.map { $0 >= least ? $0 : -Float.greatestFiniteMagnitude }
+                        // Logits are computed, or left out, 16 at a time.
+                        for start in stride(from: 0, to: logits.count, by: 16) {
+                            let group = start..<min(start + 16, logits.count)
+                            guard logits[group].allSatisfy({ $0 < least }) else { continue }
+                            for index in group { left[index] = -Float.greatestFiniteMagnitude }
+                        }
                     }
                     let tokens = (
                         logits.withUnsafeBufferPointer { whole.next($0) },

@@ -23,6 +23,25 @@ struct Candidates {
         isSorted = false
     }
 
+    /// The same with only those logits that were computed: `BestOutputs` leaves out whole groups of rows.
+    mutating func reset(toComputed logits: UnsafeBufferPointer<Float>) {
+        self.logits.removeAll(keepingCapacity: true)
+        ids.removeAll(keepingCapacity: true)
+        isSorted = false
+        let groups = stride(from: 0, to: logits.count, by: PackedLayout.rows)
+        var start = 0
+        func take(until end: Int) {
+            guard start < end else { return }
+            self.logits.append(contentsOf: UnsafeBufferPointer(rebasing: logits[start..<end]))
+            ids.append(contentsOf: Int32(start)..<Int32(end))
+        }
+        for group in groups where logits[group] == BestOutputs.lowest {
+            take(until: group)
+            start = group + PackedLayout.rows
+        }
+        take(until: logits.count)
+    }
+
     mutating func adjust(_ id: Int32, _ change: (Float) -> Float) {
         guard logits.indices.contains(Int(id)) else { return }
         let largest = Float.greatestFiniteMagnitude

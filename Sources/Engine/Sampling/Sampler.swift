@@ -128,7 +128,7 @@ package struct Sampler {
         {
             return token
         }
-        candidates.reset(to: logits)
+        if allowed == nil, wanted != nil { candidates.reset(toComputed: logits) } else { candidates.reset(to: logits) }
         applyBiasAndPenalties()
         dry?.penalize(&candidates)
         if let allowed { candidates.keep(allowed) }
