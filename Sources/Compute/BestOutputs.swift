@@ -1,15 +1,15 @@
 import KernelFormats
 
-/// Which outputs of a row are wanted: those that are at most `margin` below the `count`-th largest.
+/// Which outputs of a row are wanted: the `count` largest, and all that are at most `margin` below the last of these.
 package struct BestOutputs: Sendable, Equatable {
     package var count: Int
     package var margin: Float
 
     package init(count: Int, margin: Float = 0) { (self.count, self.margin) = (count, margin) }
 
-    /// What all other outputs may be set to.
+    /// What an output is set to that was not computed because it cannot be one of the wanted.
     package static let lowest = -Float.greatestFiniteMagnitude
-    /// The most outputs that are searched for: more would be spread over most weights.
+    /// The largest `count`: the rows of more outputs would be spread over most of the weights.
     package static let mostWanted = 128
 }
 
@@ -48,8 +48,8 @@ extension Linear {
 
 /// Finds the largest outputs of products with split weights.
 ///
-/// The two lowest bits of a code are 0 to 3, so a weight is at most 1.5 of its steps above or below the one with 1.5 for
-/// them. What a block of 32 columns may have more than that is its scale · 1.5 · Σ |activations|.
+/// The leading part lacks the two lowest bits of each code. They are 0 to 3; taken as 1.5, a weight is wrong by at most
+/// 1.5 times the scale of its block, and the product of a block of 32 columns by at most that times Σ |activations|.
 struct BestSearch {
     /// What is searched: the products of one tile.
     struct Run {
@@ -85,7 +85,6 @@ struct BestSearch {
     private var readings = AlignedBuffer(byteCount: 0)
     /// The largest values of a row with their groups, ascending.
     private var best: [(value: Float, group: Int)] = []
-    private var wantedGroups: [Int] = []
     /// Average share of the groups that were read as a whole, and steps until the next search if it does not pay.
     private var share = 0.0
     private var pause = 0
@@ -117,18 +116,17 @@ struct BestSearch {
         bound(run)
         let readings = readings.base.assumingMemoryBound(to: Reading.self)
         readings.update(repeating: .bounded, count: groups)
-        wantedGroups.removeAll(keepingCapacity: true)
-        // At least as many groups as outputs are wanted, those with the largest bounds: they tell what the others must reach.
+        // First the groups with the largest bounds, as many as outputs are wanted: their outputs tell what others must reach.
+        var first: [Int] = []
         for token in 0..<tokens {
             let bounds = largest.floats + token * groups
             keepBest(wanted[token].count) { for group in 0..<groups { $0(bounds[group], group) } }
             for (_, group) in best where readings[group] == .bounded {
                 readings[group] = .done
-                wantedGroups.append(group)
+                first.append(group)
             }
         }
-        let first = wantedGroups
-        run.pool.forEach(first.count) { index, _ in run.multiply(first[index]..<first[index] + 1) }
+        run.pool.forEach(first.count) { [first] index, _ in run.multiply(first[index]..<first[index] + 1) }
         var count = first.count
         for token in 0..<tokens {
             let (bounds, outputs) = (largest.floats + token * groups, run.output[token])

@@ -195,8 +195,8 @@ public struct PackedProduct {
     public var cStride: Int
     /// With the layout `leadingQ8_0`: the trailing part of the first group, or `bounds` for upper bounds of the results.
     public var trailing: UnsafeRawPointer?
-    /// `[blocks][columns of the tile]`, at the second column of each token: what a block's scale times the leading part's
-    /// product exceeds the upper bound by, as a multiple of the scale.
+    /// `[blocks][columns of the tile]`, at the second column of each token. A block's share of the upper bound is its scale
+    /// times the difference of the leading part's product and this.
     public var bounds: UnsafePointer<Float>?
 
     @inlinable
