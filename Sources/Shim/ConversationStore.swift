@@ -141,13 +141,8 @@ final class ConversationStore: Sendable {
     private func change(_ record: Record) throws {
         try state.withLock { state in
             state.apply(record)
-            guard let journal = state.journal else { return }
-            // Rewritten once most of its lines are stale, or its last one may be torn.
-            if journal.count > 2 * state.entries.count + 100 {
-                state.journal = try Journal(journal.path, state.entries.all.map(Record.init))
-            } else {
-                try state.journal?.append(record)
-            }
+            let entries = state.entries
+            try state.journal?.note(record, inEffect: entries.count, entries.all.map(Record.init))
         }
     }
 }

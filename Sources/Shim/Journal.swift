@@ -85,6 +85,16 @@ package struct Journal<Record: Codable & Sendable>: Sendable {
         count = records.count
     }
 
+    /// Appends a record of a change that has been made in memory. Rewrites the file instead once most of its lines are stale
+    /// or its last line may be torn.
+    ///
+    /// - Parameters:
+    ///   - inEffect: How many records are in effect.
+    ///   - records: These, this one among them.
+    package mutating func note(_ record: Record, inEffect: Int, _ records: @autoclosure () -> [Record]) throws {
+        if count > 2 * inEffect + 100 { self = try Journal(path, records()) } else { try append(record) }
+    }
+
     package mutating func append(_ record: Record) throws {
         let before = count
         count = .max

@@ -33,8 +33,6 @@ final class ResponseStore: Sendable {
     private struct State {
         var entries: SharedEntries<Entry>
         var journal: Journal<Record>?
-
-        var records: [Record] { entries.all.map(Record.init) }
     }
 
     /// A line of the file: a response with its conversation, or a deleted id.
@@ -73,7 +71,7 @@ final class ResponseStore: Sendable {
                 if let entry = record.entry { state.entries.add(entry.ended) }
                 if let id = record.deleted { state.entries.remove(id) }
             }
-            state.journal = try Journal(file, state.records)
+            state.journal = try Journal(file, state.entries.all.map(Record.init))
         }
     }
 
@@ -87,14 +85,9 @@ final class ResponseStore: Sendable {
         }
     }
 
-    /// Appends a record. Rewrites the file once most of its lines are stale or its last line may be torn.
     private func note(_ record: Record, _ state: inout State) throws {
-        guard let journal = state.journal else { return }
-        if journal.count > 2 * state.entries.count + 100 {
-            state.journal = try Journal(journal.path, state.records)
-        } else {
-            try state.journal?.append(record)
-        }
+        let entries = state.entries
+        try state.journal?.note(record, inEffect: entries.count, entries.all.map(Record.init))
     }
 
     /// Bytes of all entries.
