@@ -17,17 +17,7 @@ import Wire
         directory = try TemporaryDirectory()
         let tiny = TinyModel()
         base = try tiny.write(in: directory)
-        var generator = SeededGenerator(seed: 1)
-        func random(_ count: Int) -> [Float] { (0..<count).map { _ in Float.random(in: -1...1, using: &generator) } }
-        var builder = GGUFBuilder([
-            "general.architecture": .string("llama"), "general.type": .string("adapter"),
-            "general.name": .string("shout"), "adapter.type": .string("lora"), "adapter.lora.alpha": .float32(4),
-        ])
-        builder.tensors = [
-            .init("output.weight.lora_a", shape: [tiny.width, 4], random(4 * tiny.width)),
-            .init("output.weight.lora_b", shape: [4, TinyModel.vocabularySize], random(4 * TinyModel.vocabularySize)),
-        ]
-        adapter = URL(filePath: try directory.write(builder.bytes(), as: "adapter.gguf"))
+        adapter = try tiny.writeAdapter(in: directory)
     }
 
     private func services(scale: Double = 0) async throws -> Services {

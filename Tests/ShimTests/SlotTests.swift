@@ -146,18 +146,7 @@ import Wire
     }
 
     @Test func `states count with the adapters that they were computed with`() async throws {
-        let tiny = TinyModel()
-        var generator = SeededGenerator(seed: 1)
-        func random(_ count: Int) -> [Float] { (0..<count).map { _ in Float.random(in: -1...1, using: &generator) } }
-        var builder = GGUFBuilder([
-            "general.architecture": .string("llama"), "general.type": .string("adapter"),
-            "general.name": .string("shout"), "adapter.type": .string("lora"), "adapter.lora.alpha": .float32(4),
-        ])
-        builder.tensors = [
-            .init("output.weight.lora_a", shape: [tiny.width, 4], random(4 * tiny.width)),
-            .init("output.weight.lora_b", shape: [4, TinyModel.vocabularySize], random(4 * TinyModel.vocabularySize)),
-        ]
-        let adapter = URL(filePath: try directory.write(builder.bytes(), as: "adapter.gguf"))
+        let adapter = try TinyModel().writeAdapter(in: directory)
         let adapters = [LocalModel.AdapterFile(url: adapter, scale: 1)]
         let first = try await services(adapters: adapters)
         let adapted = await complete(first)

@@ -183,4 +183,21 @@ public struct TinyModel: Sendable {
     public func write(in directory: TemporaryDirectory, as name: String = "tiny.gguf") throws -> URL {
         URL(filePath: try directory.write(builder().bytes(), as: name))
     }
+
+    /// Writes a random LoRA adapter of the output matrix with the name "shout".
+    public func writeAdapter(in directory: TemporaryDirectory) throws -> URL {
+        var generator = SeededGenerator(seed: 1)
+        func random(_ count: Int) -> [Float] { (0..<count).map { _ in Float.random(in: -1...1, using: &generator) } }
+        let rank = 4
+        var builder = GGUFBuilder([
+            "general.architecture": .string(architecture), "general.type": .string("adapter"),
+            "general.name": .string("shout"), "adapter.type": .string("lora"),
+            "adapter.lora.alpha": .float32(Float(rank)),
+        ])
+        builder.tensors = [
+            .init("output.weight.lora_a", shape: [width, rank], random(rank * width)),
+            .init("output.weight.lora_b", shape: [rank, Self.vocabularySize], random(rank * Self.vocabularySize)),
+        ]
+        return URL(filePath: try directory.write(builder.bytes(), as: "adapter.gguf"))
+    }
 }
