@@ -215,6 +215,17 @@ import Wire
         #expect(broken.status == 400 && !error(broken).isEmpty)
     }
 
+    @Test(arguments: ["Test-Q4:latest", "test:Q4", "hf.co/someone/Test-GGUF:q4"])
+    func `OpenAI's routes know names with a tag, too`(_ name: String) async {
+        let services = router(ScriptedLanguageModel())
+        let chat = #"{"model": "\#(name)", "messages": [{"role": "user", "content": "hi"}]}"#
+        #expect(await services.answer("POST", "/v1/chat/completions", chat).status == 200)
+        for unknown in ["other:latest", "hf:someone/other", ":"] {
+            let other = chat.replacing(name, with: unknown)
+            #expect(await services.answer("POST", "/v1/chat/completions", other).status == 404, "\(unknown)")
+        }
+    }
+
     @Test func `a model answers to its name with the tag latest, or with its quantization as the tag`() async {
         for name in ["Test-Q4", "Test-Q4:latest", "test:Q4", "hf.co/someone/Test-GGUF:q4", "Test", "test:latest"] {
             let answer = await router(engine(["a"])).answer(

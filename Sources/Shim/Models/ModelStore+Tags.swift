@@ -6,17 +6,17 @@ extension ModelStore {
     /// Such names are `NAME`, `NAME:TAG` or `hf.co/OWNER/NAME-GGUF:TAG`; without a tag, it is `latest`. Any other tag belongs
     /// to the file's name, as a rule its quantization. Letters' case and punctuation do not matter.
     func id(ofTagged name: String) -> String? {
-        if has(name) { return name }
-        let tagged = TaggedName(name)
-        let ids = models.map(\.file.id)
-        if tagged.tag == nil {
-            if has(tagged.base) { return tagged.base }
-            if let id = ids.first(where: { TaggedName.key($0) == tagged.key }) { return id }
-            let quantized = ids.filter { TaggedName.key($0, withoutQuantizationOf: tagged.key) }
-            let preferred = quantized.first { TaggedName.key($0).hasSuffix("q4-k-m") }
-            return quantized.count == 1 ? quantized[0] : preferred
-        }
-        return ids.first { TaggedName.key($0) == tagged.key }
+        has(name) ? name : find(tagged: TaggedName(name))?.file.id
+    }
+
+    func find(tagged name: TaggedName) -> ServedModel? {
+        if name.tag == nil, let model = find(name.base) { return model }
+        let models = models
+        if let model = models.first(where: { TaggedName.key($0.file.id) == name.key }) { return model }
+        guard name.tag == nil else { return nil }
+        let quantized = models.filter { TaggedName.key($0.file.id, withoutQuantizationOf: name.key) }
+        let preferred = quantized.first { TaggedName.key($0.file.id).hasSuffix("q4-k-m") }
+        return quantized.count == 1 ? quantized[0] : preferred
     }
 }
 

@@ -124,12 +124,15 @@ package final class ModelStore: Sendable {
 
     package func has(_ name: String) -> Bool { (try? model(named: name)) != nil }
 
-    private func find(_ name: String) -> ServedModel? {
+    func find(_ name: String) -> ServedModel? {
         let models = models
         if let model = models.first(where: { $0.file.isCalled(name) }) { return model }
         let titled = models.filter { $0.file.isTitled(name) }
         if titled.count == 1 { return titled[0] }
         if let model = models.first(where: { adapters(of: $0).contains { $0.isCalled(name) } }) { return model }
+        // Clients of Ollama's API that chat by OpenAI's use the names of the former there, too.
+        let tagged = TaggedName(name)
+        if name.contains(":"), tagged.base != name, let model = find(tagged: tagged) { return model }
         return catalog.fallback(models)
     }
 
