@@ -1,41 +1,59 @@
 /// Body of `POST /v1/embeddings`.
 ///
-/// Field names and ranges: OpenAI API reference, "Create embeddings".
-package struct EmbeddingRequest: Codable, Sendable {
-    package enum EncodingFormat: String, Codable, Sendable { case float, base64 }
+/// Field names and ranges: OpenAI API reference, "Create embeddings"; `messages` instead of `input`, and
+/// `truncate_prompt_tokens`, are vLLM's.
+package struct EmbeddingRequest: Decodable, Sendable {
+    package enum EncodingFormat: String, Sendable { case float, base64 }
+
+    package enum Input: Sendable {
+        case texts(TextInput)
+        /// A chat as its model's template renders it, with the other fields that a chat has.
+        case chat(ChatCompletionRequest)
+    }
 
     /// Absent: the server's only model.
     package var model: String?
-    package var input: TextInput
+    package var input: Input
     package var encodingFormat: String?
     /// Number of leading dimensions to keep; `nil`: all.
     package var dimensions: WholeNumber?
     /// `mean`, `cls` or `last`, an extension: how the tokens' hidden states are pooled into one vector.
     package var pooling: String?
-    /// Number of leading tokens of each input to embed, -1: as many as the context has room for. vLLM's extension.
+    /// Number of leading tokens of each input to embed, -1: as many as the context has room for.
     package var truncatePromptTokens: WholeNumber?
 
-    enum CodingKeys: String, CodingKey {
-        case model, input, dimensions, pooling
+    private var hasTwoInputs = false
+
+    private enum CodingKeys: String, CodingKey {
+        case model, input, messages, dimensions, pooling
         case encodingFormat = "encoding_format"
         case truncatePromptTokens = "truncate_prompt_tokens"
     }
 
     /// A request with defaults for all other fields.
-    package init(model: String?, input: TextInput) { (self.model, self.input) = (model, input) }
+    package init(model: String?, input: TextInput) { (self.model, self.input) = (model, .texts(input)) }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        model = try container.decodeIfPresent(String.self, forKey: .model)
+        let isChat = try container.contains(.messages) && !container.decodeNil(forKey: .messages)
+        hasTwoInputs = isChat && container.contains(.input)
+        input =
+            isChat
+            ? .chat(try ChatCompletionRequest(from: decoder))
+            : .texts(try container.decode(TextInput.self, forKey: .input))
+        encodingFormat = try container.decodeIfPresent(String.self, forKey: .encodingFormat)
+        dimensions = try container.decodeIfPresent(WholeNumber.self, forKey: .dimensions)
+        pooling = try container.decodeIfPresent(String.self, forKey: .pooling)
+        truncatePromptTokens = try container.decodeIfPresent(WholeNumber.self, forKey: .truncatePromptTokens)
+    }
 
     /// Checks what `Decodable` cannot. Errors name fields as the client spelled them.
     package func validated() throws(APIError) -> Self {
-        guard (1...2048).contains(input.count) else {
-            throw .invalid("input", "must have 1 to 2048 elements, got \(input.count)")
-        }
-        let empty =
-            switch input {
-            case .texts(let texts): texts.firstIndex(of: "")
-            case .tokens(let lists): lists.firstIndex(of: [])
-            }
-        if let empty {
-            throw .invalid(input.count == 1 ? "input" : "input[\(empty)]", "must not be empty")
+        if hasTwoInputs { throw .invalid("messages", "cannot be combined with 'input'") }
+        switch input {
+        case .texts(let input): try input.validateAsInput()
+        case .chat(let chat): _ = try chat.validated()
         }
         if let encodingFormat, EncodingFormat(rawValue: encodingFormat) == nil {
             throw .invalid("encoding_format", "expected float or base64, found \"\(encodingFormat)\"")
@@ -49,6 +67,20 @@ package struct EmbeddingRequest: Codable, Sendable {
     }
 
     package var format: EncodingFormat { encodingFormat.flatMap(EncodingFormat.init) ?? .float }
+}
+
+extension TextInput {
+    fileprivate func validateAsInput() throws(APIError) {
+        guard (1...2048).contains(count) else {
+            throw .invalid("input", "must have 1 to 2048 elements, got \(count)")
+        }
+        let empty =
+            switch self {
+            case .texts(let texts): texts.firstIndex(of: "")
+            case .tokens(let lists): lists.firstIndex(of: [])
+            }
+        if let empty { throw .invalid(count == 1 ? "input" : "input[\(empty)]", "must not be empty") }
+    }
 }
 
 /// Response of `POST /v1/embeddings`.

@@ -9,6 +9,8 @@ package struct RerankRequest: Decodable, Sendable {
     package var texts: [Document]?
     /// Maximum number of results; `nil`: all.
     package var topN: WholeNumber?
+    /// Cohere's field: number of leading tokens of each document to rank by; `nil`: all.
+    package var maxTokensPerDocument: WholeNumber?
     /// Whether results include the documents.
     package var returnDocuments: Bool?
     package var returnText: Bool?
@@ -37,6 +39,7 @@ package struct RerankRequest: Decodable, Sendable {
     private enum CodingKeys: String, CodingKey {
         case model, query, documents, texts
         case topN = "top_n"
+        case maxTokensPerDocument = "max_tokens_per_doc"
         case returnDocuments = "return_documents"
         case returnText = "return_text"
         case rawScores = "raw_scores"
@@ -44,7 +47,6 @@ package struct RerankRequest: Decodable, Sendable {
     }
 
     private enum UnsupportedKeys: String, CodingKey, CaseIterable {
-        case maxTokensPerDocument = "max_tokens_per_doc"
         case maxChunksPerDocument = "max_chunks_per_doc"
         case rankFields = "rank_fields"
         case truncatePromptTokens = "truncate_prompt_tokens"
@@ -58,6 +60,7 @@ package struct RerankRequest: Decodable, Sendable {
         documents = try container.decodeIfPresent([Document].self, forKey: .documents)
         texts = try container.decodeIfPresent([Document].self, forKey: .texts)
         topN = try container.decodeIfPresent(WholeNumber.self, forKey: .topN)
+        maxTokensPerDocument = try container.decodeIfPresent(WholeNumber.self, forKey: .maxTokensPerDocument)
         returnDocuments = try container.decodeIfPresent(Bool.self, forKey: .returnDocuments)
         returnText = try container.decodeIfPresent(Bool.self, forKey: .returnText)
         rawScores = try container.decodeIfPresent(Bool.self, forKey: .rawScores)
@@ -81,6 +84,7 @@ package struct RerankRequest: Decodable, Sendable {
             throw .invalid(documentsField, "must have 1 to 2048 elements, got \(inputs.count)")
         }
         try checkRange("top_n", topN, 1...Int64.max)
+        try checkRange("max_tokens_per_doc", maxTokensPerDocument, 1...Int64.max)
         return self
     }
 

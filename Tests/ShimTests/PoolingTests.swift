@@ -2,6 +2,7 @@ import Foundation
 import LocalLLM
 import TestSupport
 import Testing
+import Tokenizer
 
 @testable import Shim
 
@@ -120,7 +121,8 @@ import Testing
             ("/score", #""text_1": "", "text_2": "a""#, "text_1[0]"),
             ("/score", #""text_1": "a", "text_2": "b", "truncate_prompt_tokens": 5"#, "truncate_prompt_tokens"),
             ("/score", #""text_1": 5, "text_2": "b""#, "text_1"),
-            ("/classify", #""input": "a""#, "model"), ("/classify", #""messages": []"#, "input"),
+            ("/classify", #""input": "a""#, "model"), ("/classify", #""messages": []"#, "messages"),
+            ("/pooling", #""messages": [{"role": "user", "content": "a"}], "input": "a""#, "messages"),
             ("/classify", #""input": "a", "task": "embed""#, "task"),
             ("/pooling", #""input": "a", "task": "token_classify""#, "task"),
             ("/pooling", #""input": "a", "task": "classify""#, "model"),
@@ -130,6 +132,25 @@ import Testing
     func `a request that cannot be served names the field`(_ path: String, _ fields: String, _ param: String) async {
         let answer = await ask(path, fields)
         #expect(answer.status == 400 && answer.error["param"] as? String == param, "\(answer.text)")
+    }
+
+    @Test(arguments: [("", ""), (#", "add_generation_prompt": true"#, #""add_generation_prompt": true"#)])
+    func `a chat is read as its template renders it`(_ fields: String, _ shown: String) async throws {
+        let model = ScriptedLanguageModel()
+        let services = router(model)
+        let messages = #""messages": [{"role": "user", "content": "abc"}]"#
+        let rendered = await services.answer(
+            "POST", "/apply-template", #"{\#(messages), \#(shown.isEmpty ? #""add_generation_prompt": false"# : shown)}"#)
+        let prompt = try #require(rendered.json["prompt"] as? String)
+        let count = model.tokenizer.encode(prompt, addSpecial: false, parseSpecial: true).count
+        for path in ["/pooling", "/v1/embeddings"] {
+            let answer = await services.answer("POST", path, #"{"model": "Test-Q4", \#(messages)\#(fields)}"#)
+            #expect(answer.status == 200, "\(answer.text)")
+            #expect(answer.usage["prompt_tokens"] as? Int == count, "\(path)")
+        }
+        let cut = await services.answer(
+            "POST", "/pooling", #"{"model": "Test-Q4", \#(messages), "truncate_prompt_tokens": 2}"#)
+        #expect(cut.status == 400 && cut.error["param"] as? String == "truncate_prompt_tokens")
     }
 
     @Test func `vectors of all tokens have a limit`() async {
@@ -153,6 +174,11 @@ import Testing
         let probable = await ask("/v1/rerank", body + #", "use_activation": true"#) { $0.isReranker = true }
         let result = (probable.json["results"] as? [[String: Any]])?.first
         #expect(isNear([result?["relevance_score"] as? Double ?? 0], [Self.sigmoid(1.0 / 3)]))
+        // The shorter, the more relevant: of two tokens each, both are as relevant.
+        let short = await ask("/v2/rerank", #""query": "q", "documents": ["abc", "a"], "max_tokens_per_doc": 1"#) {
+            $0.isReranker = true
+        }
+        #expect((short.json["meta"] as? [String: Any])?["tokens"] as? [String: Int] == ["input_tokens": 6, "output_tokens": 0])
         let bare = await ask("/rerank", #""query": "q", "texts": ["a"], "raw_scores": false"#) { $0.isReranker = true }
         #expect(bare.text.contains(#""score":0.58"#), "\(bare.text)")
     }

@@ -64,7 +64,7 @@ import Testing
         (#""query": "q", "documents": ["a"], "top_n": 0"#, "top_n"),
         (#""query": "q", "documents": ["a"], "top_n": 1.5"#, "top_n"),
         (#""query": "q", "documents": ["a"], "rank_fields": ["title"]"#, "rank_fields"),
-        (#""query": "q", "documents": ["a"], "max_tokens_per_doc": 10"#, "max_tokens_per_doc"),
+        (#""query": "q", "documents": ["a"], "max_tokens_per_doc": 0"#, "max_tokens_per_doc"),
         (#""query": "q", "texts": ["a"], "raw_scores": 1"#, "raw_scores"),
     ])
     func `a request that cannot be served names the field`(fields: String, field: String) async {

@@ -73,6 +73,15 @@ struct ChatForm: ForwardableForm {
     }
 }
 
+extension ConversationRequest {
+    /// What of a validated chat its rendering depends on.
+    init(rendering body: ChatCompletionRequest) throws(APIError) {
+        self.init(.messages(body.messages.map { ChatMessage($0) }))
+        tools = try OfferedTools(body).offer
+        rendering = try .init(body)
+    }
+}
+
 extension ConversationRequest.Rendering {
     /// The rendering that a validated chat asks for.
     init(_ body: ChatCompletionRequest) throws(APIError) {

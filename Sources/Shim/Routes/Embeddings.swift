@@ -54,7 +54,7 @@ func embed(
         throw APIError.invalid(
             "dimensions", "this model's embeddings have \(info.embeddingSize) dimensions, got \(dimensions)")
     }
-    let inputs = try body.tokens(for: lease, context, services)
+    let inputs = try await body.tokens(for: lease, context, services)
     return try await within(services.requestTimeout) {
         defer { withExtendedLifetime(lease) {} }
         let vectors = try await lease.model.embeddings(
@@ -71,8 +71,24 @@ extension [[Int32]] {
 
 extension EmbeddingRequest {
     /// The tokens of the inputs, counted.
-    func tokens(for lease: ModelLease, _ context: RequestContext, _ services: Services) throws -> [[Int32]] {
-        let inputs = try input.inputs(for: lease.model, atMost: truncatePromptTokens)
+    func tokens(
+        for lease: ModelLease, _ context: RequestContext, _ services: Services
+    ) async throws -> [[Int32]] {
+        let model = lease.model
+        var (inputs, path): ([[Int32]], (Int) -> String)
+        switch input {
+        case .texts(let input):
+            path = { input.count == 1 ? "input" : "input[\($0)]" }
+            inputs = try input.tokens(for: model, path)
+        case .chat(let chat):
+            path = { _ in "messages" }
+            inputs = [try await preparing(context) { try model.tokens(ofChat: chat) }]
+        }
+        if let most = truncatePromptTokens {
+            let (tokenizer, count) = (try model.tokenizer, most.limit.map { Int(clamping: $0) } ?? model.contextSize)
+            inputs = inputs.map { tokenizer.cut($0, to: count) }
+        }
+        try model.checkLengths(inputs, path)
         context.trace.addPromptTokens(inputs.tokenCount)
         services.metrics.read(inputs.tokenCount, by: lease.id)
         return inputs
@@ -89,25 +105,24 @@ extension EmbeddingRequest {
 }
 
 extension TextInput {
-    /// Tokenizes the inputs; throws if one exceeds the context.
-    ///
-    /// - Parameter most: Tokens of an input beyond which it is cut; -1: the context's; `nil`: it is never cut.
-    fileprivate func inputs(for model: any LanguageModel, atMost most: WholeNumber?) throws -> [[Int32]] {
-        let path = { (index: Int) in count == 1 ? "input" : "input[\(index)]" }
-        var inputs =
-            switch self {
-            case .texts(let texts):
-                // User text: control tokens in it are not parsed.
-                try texts.map { try model.tokenizer.encode($0, addSpecial: true, parseSpecial: false) }
-            case .tokens(let lists):
-                try lists.enumerated().map { try model.checked($0.element, at: path($0.offset)) }
-            }
-        if let most {
-            let (tokenizer, count) = (try model.tokenizer, most.limit.map { Int(clamping: $0) } ?? model.contextSize)
-            inputs = inputs.map { tokenizer.cut($0, to: count) }
+    /// - Parameter path: Request field of the input at an index, for errors.
+    fileprivate func tokens(for model: any LanguageModel, _ path: (Int) -> String) throws -> [[Int32]] {
+        switch self {
+        case .texts(let texts):
+            // User text: control tokens in it are not parsed.
+            try texts.map { try model.tokenizer.encode($0, addSpecial: true, parseSpecial: false) }
+        case .tokens(let lists):
+            try lists.enumerated().map { try model.checked($0.element, at: path($0.offset)) }
         }
-        try model.checkLengths(inputs, path)
-        return inputs
+    }
+}
+
+extension LanguageModel {
+    /// The tokens of a validated chat. Without the beginning of an answer, unless the client asks for it.
+    fileprivate func tokens(ofChat chat: ChatCompletionRequest) throws -> [Int32] {
+        var request = try ConversationRequest(rendering: chat)
+        if chat.addGenerationPrompt == nil, chat.continueFinalMessage != true { request.rendering.ending = .message }
+        return try prompt(ofQuoted: rendered(request, isQuoted: true), images: []).tokens
     }
 }
 

@@ -80,7 +80,7 @@ import Wire
             .one(.init(scores[$0], format))
         }
     case .tokenEmbed:
-        let inputs = try body.input.tokens(for: lease, context, services)
+        let inputs = try await body.input.tokens(for: lease, context, services)
         let vectors = try await vectorsOfTokens(
             inputs, normalizes: body.useActivation ?? true, lease, services)
         let longest = vectors.map { $0.count * ($0.first?.count ?? 0) }.max() ?? 0
@@ -125,7 +125,7 @@ private func classes(
             code: "unsupported_model")
     }
     try lease.check(body.useActivation)
-    let inputs = try body.input.tokens(for: lease, context, services)
+    let inputs = try await body.input.tokens(for: lease, context, services)
     let scores = try await within(services.requestTimeout) {
         defer { withExtendedLifetime(lease) {} }
         return try await lease.model.embeddings(of: inputs, options: .init(pooling: .rank))

@@ -2,6 +2,7 @@ import Foundation
 import HTTP
 import JSON
 import LocalLLM
+import Tokenizer
 import Wire
 
 /// `POST /v1/rerank`: sorts documents by relevance to a query, like Jina, Cohere, vLLM and llama.cpp; with `texts`
@@ -20,10 +21,17 @@ private func ranking(
     _ context: RequestContext, _ services: Services
 ) async throws -> (request: RerankRequest, response: RerankResponse) {
     let body = try JSON.decode(RerankRequest.self, from: context.body).validated()
-    let pairs = body.inputs.enumerated().map { index, document in
+    let lease = try await services.lease(body.model, for: context)
+    var documents = body.inputs
+    if let most = body.maxTokensPerDocument {
+        let (tokenizer, whole) = (try lease.model.tokenizer, documents)
+        documents = try await preparing(context) {
+            whole.map { tokenizer.beginning(of: $0, tokens: Int(clamping: most.value)) }
+        }
+    }
+    let pairs = documents.enumerated().map { index, document in
         TextPair(query: body.query, document: document, field: "\(body.documentsField)[\(index)]")
     }
-    let lease = try await services.lease(body.model, for: context)
     let relevance = try await relevance(of: pairs, body.wantsProbabilities, lease, context, services)
     return (
         body,
@@ -31,6 +39,17 @@ private func ranking(
             body, scores: relevance.scores, id: .unique("rerank-"), model: lease.id,
             promptTokens: relevance.promptTokens)
     )
+}
+
+extension TextTokenizer {
+    /// The text of the first `count` tokens, without a character that they hold only a part of.
+    fileprivate func beginning(of text: String, tokens count: Int) -> String {
+        let tokens = encode(text, addSpecial: false, parseSpecial: false)
+        guard tokens.count > count else { return text }
+        var end = count
+        while decode(Array(tokens[..<end])).unicodeScalars.last == "\u{fffd}", end > max(1, count - 4) { end -= 1 }
+        return decode(Array(tokens[..<end]))
+    }
 }
 
 /// A query and a document, and the request's field that errors name.

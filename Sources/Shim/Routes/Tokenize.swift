@@ -40,10 +40,8 @@ import Wire
 @Sendable func applyTemplate(_ context: RequestContext, _ services: Services) async throws -> Response {
     let body = try JSON.decode(ChatCompletionRequest.self, from: context.body).validated()
     let model = try await services.lease(body.model, for: context, takesAdapters: true).model
-    var request = ConversationRequest(.messages(body.messages.map { ChatMessage($0) }))
-    request.tools = try OfferedTools(body).offer
-    request.rendering = try .init(body)
-    let prompt = try await preparing(context) { [request] in try model.rendered(request, isQuoted: false) }
+    let request = try ConversationRequest(rendering: body)
+    let prompt = try await preparing(context) { try model.rendered(request, isQuoted: false) }
     return try .json(["prompt": prompt])
 }
 
