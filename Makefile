@@ -119,7 +119,7 @@ agents: packages
 
 # What it finds new stays in .build/corpus for the next run; a crash leaves its input in the folder and fails.
 RUNS ?= 10000000
-FUZZERS ?= RequestParser ResponseParser Events JSON Template GGUF Image Constraint Config Generation WholePath
+FUZZERS ?= RequestParser ResponseParser Events JSON Template GGUF Image Constraint Config SlotFile Generation WholePath
 # Without the checks of AddressSanitizer, `fuzzer`, it is several times as fast.
 FUZZED_WITH ?= fuzzer,address
 comma := ,
@@ -137,6 +137,7 @@ FUZZ_GGUF := gguf -max_len=1024
 FUZZ_Image := images -max_len=2048
 FUZZ_Constraint := constraints -max_len=512 -dict=constraint.dict -timeout=20 -rss_limit_mb=1500
 FUZZ_Config := config -max_len=1024 -dict=json.dict
+FUZZ_SlotFile := slots -max_len=4096
 FUZZ_Generation := generation -max_len=25 -timeout=120 -rss_limit_mb=1500
 FUZZ_WholePath := whole -max_len=4096 -timeout=120 -rss_limit_mb=1500
 fuzz: packages $(FUZZERS:%=fuzz-%)
@@ -145,7 +146,8 @@ fuzz-%:
 	set -- $(FUZZ_$*); \
 	mkdir -p .build/corpus/$$1; \
 	cd Tests/Fuzz; \
-	SWIFT_BACKTRACE=enable=no ../../$(FUZZ_BUILD)/release/Fuzz$* -runs=$(RUNS) -detect_leaks=0 "$${@:2}" ../../.build/corpus/$$1 Seeds/$$1
+	SWIFT_BACKTRACE=enable=no ../../$(FUZZ_BUILD)/release/Fuzz$* -runs=$(RUNS) -detect_leaks=0 "$${@:2}" ../../.build/corpus/$$1 \
+	    $$(ls -d Seeds/$$1 2>/dev/null)
 
 house:
 	@Tests/House/measure.sh

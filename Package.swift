@@ -304,6 +304,7 @@ if Context.environment["LOCALLLM_FUZZ"] != nil {
         "RequestParser": ["HTTP"], "ResponseParser": ["HTTP"], "Events": ["HTTP", "Wire"], "JSON": ["JSON"],
         "Template": ["Template"],
         "Constraint": ["Constraint"], "GGUF": ["GGUF"], "Image": ["Networks"],
+        "SlotFile": ["Compute", "Cryptography", "Engine"],
         "Generation": ["LocalLLM", "TestSupport"], "Config": ["CommandLineParsing", "Shim"],
         "WholePath": ["AppGateway", "HTTP", "LocalLLM", "Shim", "TestSupport"],
     ]

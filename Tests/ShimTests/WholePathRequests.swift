@@ -39,7 +39,26 @@ enum WholePathRequests {
         ("/score", #"{"model":"Test-Q4","text_1":"a","text_2":["b","c"],"use_activation":false}"#),
         ("/pooling", #"{"model":"Test-Q4","input":["a",""],"task":"token_embed","encoding_format":"base64"}"#),
         ("/classify", #"{"model":"Test-Q4","input":[[5,6],[7]]}"#),
-        ("/v2/rerank", #"{"model":"Test-Q4","query":"a","documents":["b"]}"#),
+        ("/pooling", #"{"model":"Test-Q4","messages":[{"role":"user","content":"a"}],"add_generation_prompt":true}"#),
+        ("/v2/rerank", #"{"model":"Test-Q4","query":"a","documents":["b"],"max_tokens_per_doc":3}"#),
+        (
+            "/v1/decisions",
+            #"{"model":"Test-Q4","input":"a","questions":[{"type":"predicate","instructions":"b"},{"type":"choice","instructions":"c","name":"n","choices":[{"value":"x"},{"value":true}]},{"type":"score","instructions":"d","levels":[{"label":"l"},{"label":"m","description":"e"}]}]}"#
+        ),
+        (
+            "/v1/decisions",
+            #"{"model":"Test-Q4","input":[{"role":"user","content":[{"type":"input_text","text":"a"},{"type":"input_json","json":{"b":[1]}}]}],"questions":[{"type":"predicate","instructions":"c"}]}"#
+        ),
+        (
+            "/api/chat",
+            #"{"model":"Test-Q4","messages":[{"role":"user","content":"a"}],"stream":false,"think":false,"format":"json","options":{"num_predict":2,"temperature":0},"keep_alive":"5m"}"#
+        ),
+        (
+            "/api/generate",
+            #"{"model":"Test-Q4:latest","prompt":"a","raw":true,"options":{"num_predict":2,"stop":["b"]}}"#
+        ),
+        ("/api/embed", #"{"model":"Test-Q4","input":["a"],"truncate":true,"dimensions":4}"#),
+        ("/api/show", #"{"model":"Test-Q4","verbose":true}"#),
         ("/slots/0?action=save", #"{"filename":"a.bin"}"#),
         (
             "/v1/conversations",

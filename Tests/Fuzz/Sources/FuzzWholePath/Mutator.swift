@@ -38,7 +38,8 @@ private func mutate(_ tree: inout JSONTree, _ random: inout SeededGenerator) {
     }
 }
 
-/// What libFuzzer calls to make an input of another: a path, a line feed, and a body.
+/// What libFuzzer calls to make an input of another: a path, a line feed, and a body. The first inputs are the bodies that are
+/// right, of every route.
 @_cdecl("LLVMFuzzerCustomMutator")
 public func customMutator(
     _ bytes: UnsafeMutablePointer<UInt8>, _ count: Int, _ limit: Int, _ seed: UInt32
@@ -46,14 +47,19 @@ public func customMutator(
     var random = SeededGenerator(seed: UInt64(seed))
     let input = Array(UnsafeBufferPointer(start: bytes, count: count))
     let cut = input.firstIndex(of: 0x0a) ?? 0
-    guard Int.random(in: 0..<5, using: &random) > 0, var tree = JSONTree(input[cut...].dropFirst()) else {
-        return mutateBytes(bytes, count, limit)
+    func replace(with output: [UInt8]) -> Int {
+        guard output.count <= limit else { return mutateBytes(bytes, count, limit) }
+        _ = UnsafeMutableBufferPointer(start: bytes, count: limit).update(fromContentsOf: output)
+        return output.count
     }
+    let choice = Int.random(in: 0..<100, using: &random)
+    if choice == 0 || cut == 0 {
+        let (path, body) = WholePathRequests.seeds.randomElement(using: &random)!
+        return replace(with: Array("\(path)\n\(body)".utf8))
+    }
+    guard choice > 20, var tree = JSONTree(input[cut...].dropFirst()) else { return mutateBytes(bytes, count, limit) }
     for _ in 0..<Int.random(in: 1...3, using: &random) { mutate(&tree, &random) }
     var path = Array(input[..<cut])
     if Int.random(in: 0..<16, using: &random) == 0 { path = paths.randomElement(using: &random)! }
-    let output = path + [0x0a] + tree.bytes
-    guard output.count <= limit else { return mutateBytes(bytes, count, limit) }
-    _ = UnsafeMutableBufferPointer(start: bytes, count: limit).update(fromContentsOf: output)
-    return output.count
+    return replace(with: path + [0x0a] + tree.bytes)
 }
