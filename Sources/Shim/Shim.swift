@@ -6,7 +6,7 @@ import Platform
 import Synchronization
 import Wire
 
-let version = "0.1.0"
+let version = "0.2.0"
 
 /// An OpenAI-compatible server for language models.
 package enum Shim {
