@@ -254,7 +254,9 @@ extension WideActivations {
 }
 
 extension SIMD16<Float> {
-    fileprivate var largest: Float {
+    /// The same as `max()`, in a third of the time.
+    @inlinable
+    package var largest: Float {
         var eight = lowHalf
         eight.replace(with: highHalf, where: highHalf .> eight)
         var four = eight.lowHalf

@@ -63,12 +63,7 @@ import Testing
                     var left = logits
                     if let wanted = limited.wanted {
                         let least = logits.sorted(by: >)[wanted.count - 1] - wanted.margin
-                        // Logits are computed, or left out, 16 at a time.
-                        for start in stride(from: 0, to: logits.count, by: 16) {
-                            let group = start..<min(start + 16, logits.count)
-                            guard logits[group].allSatisfy({ $0 < least }) else { continue }
-                            for index in group { left[index] = -Float.greatestFiniteMagnitude }
-                        }
+                        left = logits.map { $0 >= least ? $0 : -Float.greatestFiniteMagnitude }
                     }
                     let tokens = (
                         logits.withUnsafeBufferPointer { whole.next($0) },
@@ -188,6 +183,10 @@ import Testing
                     mask.insert(Int32(id))
                 }
                 let allowed = logits.indices.filter { mask.contains(Int32($0)) }
+                var candidates = Candidates()
+                logits.withUnsafeBufferPointer { candidates.reset(to: $0, in: mask) }
+                #expect(candidates.ids.map { Int($0) } == (allowed.isEmpty ? Array(logits.indices) : allowed))
+                #expect(candidates.logits == candidates.ids.map { logits[Int($0)] })
                 let best = allowed.min { (-logits[$0], $0) < (-logits[$1], $1) }
                 #expect(logits.withUnsafeBufferPointer { Candidates.mostLikely(in: $0, mask) } == best.map(Int32.init))
                 let all = logits.indices.min { (-logits[$0], $0) < (-logits[$1], $1) }

@@ -12,34 +12,52 @@ struct Candidates {
     private(set) var logits: [Float] = []
     private(set) var isSorted = false
     private var order: [Int] = []
+    /// The largest logit of each block of 64.
+    private var largest: [Float] = []
 
     var count: Int { ids.count }
 
     mutating func reset(to logits: UnsafeBufferPointer<Float>) {
-        self.logits.removeAll(keepingCapacity: true)
-        self.logits.append(contentsOf: logits)
+        removeAll()
+        add(0..<logits.count, of: logits)
+    }
+
+    /// The tokens in the mask; all, if it has none of them.
+    mutating func reset(to logits: UnsafeBufferPointer<Float>, in mask: TokenMask) {
+        removeAll()
+        mask.forEachRun(below: logits.count) { add($0, of: logits) }
+        if ids.isEmpty { add(0..<logits.count, of: logits) }
+    }
+
+    /// The wanted logits, and some more if not all were computed.
+    mutating func reset(to logits: UnsafeBufferPointer<Float>, _ wanted: BestOutputs) {
+        removeAll()
+        let blocks = (logits.count + 63) / 64
+        func block(_ index: Int) -> Range<Int> { index * 64..<min(index * 64 + 64, logits.count) }
+        largest.removeAll(keepingCapacity: true)
+        for index in 0..<blocks { largest.append(Self.largest(logits, block(index))) }
+        // At least as many logits as are wanted reach the last of these.
+        var best: [Float] = []
+        for value in largest where best.count < wanted.count || value > best[0] {
+            if best.count == wanted.count { best.removeFirst() }
+            best.insert(value, at: best.firstIndex { $0 > value } ?? best.count)
+        }
+        // What was not computed is not wanted.
+        let least = max(BestOutputs.lowest.nextUp, best.count < wanted.count ? -.infinity : best[0] - wanted.margin)
+        for index in 0..<blocks where largest[index] >= least {
+            for token in block(index) where logits[token] >= least { add(token..<token + 1, of: logits) }
+        }
+    }
+
+    private mutating func removeAll() {
+        logits.removeAll(keepingCapacity: true)
         ids.removeAll(keepingCapacity: true)
-        ids.append(contentsOf: 0..<Int32(logits.count))
         isSorted = false
     }
 
-    /// The same with only those logits that were computed: `BestOutputs` leaves out whole groups of rows.
-    mutating func reset(toComputed logits: UnsafeBufferPointer<Float>) {
-        self.logits.removeAll(keepingCapacity: true)
-        ids.removeAll(keepingCapacity: true)
-        isSorted = false
-        let groups = stride(from: 0, to: logits.count, by: PackedLayout.rows)
-        var start = 0
-        func take(until end: Int) {
-            guard start < end else { return }
-            self.logits.append(contentsOf: UnsafeBufferPointer(rebasing: logits[start..<end]))
-            ids.append(contentsOf: Int32(start)..<Int32(end))
-        }
-        for group in groups where logits[group] == BestOutputs.lowest {
-            take(until: group)
-            start = group + PackedLayout.rows
-        }
-        take(until: logits.count)
+    private mutating func add(_ tokens: Range<Int>, of logits: UnsafeBufferPointer<Float>) {
+        self.logits.append(contentsOf: UnsafeBufferPointer(rebasing: logits[tokens]))
+        ids.append(contentsOf: Int32(tokens.lowerBound)..<Int32(tokens.upperBound))
     }
 
     mutating func adjust(_ id: Int32, _ change: (Float) -> Float) {
@@ -65,24 +83,12 @@ struct Candidates {
             search(0..<logits.count)
             return Int32(best)
         }
-        for (index, word) in mask.words.enumerated() where word != 0 {
-            let start = index * 64
-            if word == .max, start + 64 <= logits.count {
-                search(start..<start + 64)
-                continue
-            }
-            var word = word
-            while word != 0 {
-                let token = start + word.trailingZeroBitCount
-                word &= word - 1
-                guard token < logits.count else { break }
-                if logits[token] > most { (most, best) = (logits[token], token) }
-            }
-        }
+        mask.forEachRun(below: logits.count, search)
         return best < 0 ? nil : Int32(best)
     }
 
     private static func largest(_ logits: UnsafeBufferPointer<Float>, _ range: Range<Int>) -> Float {
+        guard range.count >= 16 else { return logits[range].reduce(-.infinity, max) }
         var most = SIMD16<Float>(repeating: -.infinity)
         var index = range.lowerBound
         while index + 16 <= range.upperBound {
@@ -90,7 +96,7 @@ struct Candidates {
             most.replace(with: values, where: values .> most)
             index += 16
         }
-        return logits[index..<range.upperBound].reduce(most.max(), max)
+        return logits[index..<range.upperBound].reduce(most.largest, max)
     }
 
     /// The most likely candidate; ties by lowest ID.
@@ -226,6 +232,25 @@ struct Candidates {
     private mutating func reorder() {
         ids = order.map { ids[$0] }
         logits = order.map { logits[$0] }
+    }
+}
+
+extension TokenMask {
+    /// Calls `body` with the tokens of the mask that are below `limit`, ascending, as ranges within words of the mask.
+    fileprivate func forEachRun(below limit: Int, _ body: (Range<Int>) -> Void) {
+        for (index, word) in words.enumerated() where word != 0 {
+            var (rest, start) = (word, index * 64)
+            while rest != 0 {
+                start += rest.trailingZeroBitCount
+                rest >>= UInt64(rest.trailingZeroBitCount)
+                let count = (~rest).trailingZeroBitCount
+                guard start < limit else { return }
+                body(start..<min(start + count, limit))
+                guard count < 64 else { break }
+                start += count
+                rest >>= UInt64(count)
+            }
+        }
     }
 }
 

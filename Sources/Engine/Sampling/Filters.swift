@@ -2,10 +2,10 @@ import Platform
 
 /// The filters of the sampler chain. Each leaves at least one candidate.
 extension Candidates {
-    /// Keeps the `k` most likely candidates.
+    /// Keeps the `k` most likely candidates. They are sorted in any case: what is drawn does not depend on how many unlikely
+    /// ones were left out before.
     mutating func filterTopK(_ k: Int) {
-        guard k > 0, k < count else { return }
-        keepMostLikely(k)
+        if k > 0 { keepMostLikely(k) }
     }
 
     /// Keeps candidates at least `p` times as likely as the most likely one.

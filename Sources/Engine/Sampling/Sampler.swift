@@ -128,10 +128,18 @@ package struct Sampler {
         {
             return token
         }
-        if allowed == nil, wanted != nil { candidates.reset(toComputed: logits) } else { candidates.reset(to: logits) }
-        applyBiasAndPenalties()
-        dry?.penalize(&candidates)
-        if let allowed { candidates.keep(allowed) }
+        if changesLogits {
+            candidates.reset(to: logits)
+            applyBiasAndPenalties()
+            dry?.penalize(&candidates)
+            if let allowed { candidates.keep(allowed) }
+        } else if let allowed {
+            candidates.reset(to: logits, in: allowed)
+        } else if let wanted {
+            candidates.reset(to: logits, wanted)
+        } else {
+            candidates.reset(to: logits)
+        }
         // Apart, so that an end token which is the only one left does not bring back a suppressed one.
         candidates.drop(chain.suppressed)
         candidates.drop(dropped)
