@@ -203,6 +203,12 @@ package final class SequenceState {
         guard let recurrent else { preconditionFailure("a recurrent state is made when the sequence grows") }
         return recurrent.base.assumingMemoryBound(to: Float.self) + shape.recurrentOffset(of: layer)
     }
+
+    /// One of these floats.
+    package subscript(recurrentOf layer: Int, index: Int) -> Float {
+        get { recurrent(layer: layer)[index] }
+        set { recurrent(layer: layer)[index] = newValue }
+    }
 }
 
 // MARK: Sharing
