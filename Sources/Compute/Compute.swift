@@ -36,7 +36,7 @@ package final class Compute {
     }
 
     /// Grows each worker's scratch, which all operations share. Must not be called in a parallel region.
-    package func reserveScratch(floats: Int) {
+    func reserveScratch(floats: Int) {
         for index in scratch.indices where scratch[index].byteCount < floats * 4 {
             scratch[index] = AlignedBuffer(floats: floats)
         }
@@ -60,23 +60,23 @@ package final class Compute {
         return inner.floats
     }
 
-    package func scratchOfWorker(_ worker: Int) -> UnsafeMutablePointer<Float> { scratch[worker].floats }
+    func scratchOfWorker(_ worker: Int) -> UnsafeMutablePointer<Float> { scratch[worker].floats }
 
     /// Runs an operation, whose time becomes part of the profile if one is taken.
-    package func timed(_ part: @autoclosure () -> ProfiledPart, _ operation: () -> Void) {
+    func timed(_ part: @autoclosure () -> ProfiledPart, _ operation: () -> Void) {
         guard let profile else { return operation() }
         let started = ContinuousClock.now
         operation()
         profile.add(part(), since: started)
     }
 
-    package func forEachRow(of matrix: Matrix, _ body: (Int) -> Void) {
+    func forEachRow(of matrix: Matrix, _ body: (Int) -> Void) {
         // One or two rows, or few values, are done before another thread has woken up.
         let isSmall = matrix.rows <= 2 || matrix.rows * matrix.columns <= 1 << 12
         forEachPiece(matrix.rows, serially: isSmall) { row, _ in body(row) }
     }
 
-    package func forEachPiece(_ count: Int, serially: Bool, _ body: (_ piece: Int, _ worker: Int) -> Void) {
+    func forEachPiece(_ count: Int, serially: Bool, _ body: (_ piece: Int, _ worker: Int) -> Void) {
         if serially {
             for piece in 0..<count { body(piece, 0) }
         } else {

@@ -17,6 +17,7 @@ extension Compute {
         stateOffset: Int, into output: Matrix
     ) {
         let (channels, states) = (input.columns, b.columns)
+        assert(input.stride == steps.stride && output.stride == steps.stride && b.stride == c.stride, "other strides")
         let pieces = (channels + Self.scanChannels - 1) / Self.scanChannels
         rates.withUnsafeBufferPointer { rates in
             skips.withUnsafeBufferPointer { skips in
@@ -25,7 +26,7 @@ extension Compute {
                     let run = runs[piece / pieces]
                     let (row, first) = (run.rows.lowerBound, piece % pieces * Self.scanChannels)
                     kernels.recurrent.selectiveScan(
-                        input[row] + first, steps[row] + first, channels, b[row], c[row], b.stride,
+                        input[row] + first, steps[row] + first, steps.stride, b[row], c[row], b.stride,
                         rates.baseAddress! + first, skips.baseAddress! + first, run.state + stateOffset + first,
                         channels, run.rows.count, min(Self.scanChannels, channels - first), states,
                         output[row] + first)
