@@ -155,6 +155,7 @@ house:
 lint: swift
 	swift format lint --strict --recursive Sources $(if $(OLDER),,Tests) Package.swift
 	Tests/House/layout.sh
+	Tests/House/pointers.sh
 
 format: swift
 	# Links among the fuzz harnesses would become copies.

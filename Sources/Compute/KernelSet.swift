@@ -9,12 +9,11 @@ package struct KernelSet: Sendable {
     package var tier: KernelTier
     /// Formats whose weights are repacked, for the integer kernels or for `multiplyPackedFloats`.
     package var packedFormats: Set<TensorType>
-    package var rmsNorm:
-        @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, Float, UnsafeMutablePointer<Float>, Int) -> Void
-    package var layerNorm:
+    var rmsNorm: @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, Float, UnsafeMutablePointer<Float>, Int) -> Void
+    var layerNorm:
         @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, Float, UnsafeMutablePointer<Float>, Int) -> Void
     /// Activations of gated and of plain MLPs.
-    package var gate:
+    var gate:
         @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, Activation, UnsafeMutablePointer<Float>, Int) -> Void
     var activate: @Sendable (UnsafePointer<Float>, Activation, UnsafeMutablePointer<Float>, Int) -> Void
     var attendPage: @Sendable (PageAttention) -> Void
@@ -28,10 +27,10 @@ package struct KernelSet: Sendable {
     var widenHalves: @Sendable (UnsafeRawPointer, Int, Int, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
     var widenQuantized:
         @Sendable (UnsafeRawPointer, QuantizedPage, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
-    package var recurrent: RecurrentKernels
-    package var rows: RowKernels
+    var recurrent: RecurrentKernels
+    var rows: RowKernels
     /// Softmax of a row, in place.
-    package var softmax: @Sendable (UnsafeMutablePointer<Float>, Int) -> Void
+    var softmax: @Sendable (UnsafeMutablePointer<Float>, Int) -> Void
     package var dequantize: @Sendable (TensorType, UnsafeRawPointer, UnsafeMutablePointer<Float>, Int) -> Void
     /// Quantizes a row to a block format; the importance may be `nil`.
     package var quantize:

@@ -45,6 +45,18 @@ package struct Matrix {
         assert(first >= 0 && count >= 0 && first + count <= columns, "columns \(first) and \(count) more of \(columns)")
         return Matrix(base + first, rows: rows, columns: count, stride: stride)
     }
+
+    /// The same values in rows of another length. Rows must be adjacent.
+    package func reshaped(rows: Int, columns: Int) -> Matrix {
+        precondition(stride == self.columns && rows * columns <= self.rows * self.columns, "another number of values")
+        return Matrix(base, rows: rows, columns: columns)
+    }
+
+    /// Whether both begin in the same place.
+    package func startsWhere(_ other: Matrix) -> Bool { base == other.base }
+
+    /// A copy of the values, row by row.
+    package var values: [[Float]] { (0..<rows).map { Array(UnsafeBufferPointer(start: self[$0], count: columns)) } }
 }
 
 /// Memory for kernels, 64-byte aligned so that a full-width load stays within a cache line.

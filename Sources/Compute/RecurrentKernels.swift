@@ -2,29 +2,29 @@ import KernelsPortable
 
 /// Kernels of recurrent layers, and elementwise functions. Arguments are in the order of the functions of
 /// `KernelsPortable`, which document them.
-package struct RecurrentKernels: Sendable {
-    package typealias Elementwise = @Sendable (UnsafePointer<Float>, UnsafeMutablePointer<Float>, Int) -> Void
+struct RecurrentKernels: Sendable {
+    typealias Elementwise = @Sendable (UnsafePointer<Float>, UnsafeMutablePointer<Float>, Int) -> Void
 
-    package let sigmoid: Elementwise
-    package let softplus: Elementwise
-    package let exponential: Elementwise
-    package let smallProduct:
+    let sigmoid: Elementwise
+    let softplus: Elementwise
+    let exponential: Elementwise
+    let smallProduct:
         @Sendable (
             UnsafePointer<Float>, _ aRow: Int, _ aColumn: Int, UnsafePointer<Float>, _ bStride: Int,
             _ decay: UnsafePointer<Float>?, _ decayStride: Int, UnsafeMutablePointer<Float>, _ cStride: Int,
             _ rows: Int, _ depth: Int, _ columns: Int
         ) -> Void
-    package let decayRows:
+    let decayRows:
         @Sendable (
             UnsafeMutablePointer<Float>, _ count: Int, _ width: Int, _ decay: UnsafePointer<Float>,
             UnsafePointer<Float>, UnsafeMutablePointer<Float>, UnsafePointer<Float>, UnsafeMutablePointer<Float>
         ) -> Void
-    package let convolve:
+    let convolve:
         @Sendable (
             UnsafePointer<UnsafePointer<Float>>, UnsafePointer<Float>, UnsafePointer<Float>?, _ taps: Int,
             _ channels: Int, _ silu: Bool, UnsafeMutablePointer<Float>
         ) -> Void
-    package let selectiveScan:
+    let selectiveScan:
         @Sendable (
             UnsafePointer<Float>, UnsafePointer<Float>, _ stride: Int, UnsafePointer<Float>, UnsafePointer<Float>,
             _ selectStride: Int, UnsafePointer<Float>, UnsafePointer<Float>, UnsafeMutablePointer<Float>,

@@ -1,3 +1,5 @@
+import Platform
+
 /// Which values of a head form the pairs that rotary embedding rotates.
 package enum RotaryLayout: Sendable {
     /// Pairs (0, 1), (2, 3), …
@@ -18,4 +20,25 @@ package struct RotaryAngles {
         (self.layout, self.cosines, self.sines) = (layout, cosines, sines)
     }
 
+    /// Computes the angles `position · frequency`.
+    ///
+    /// - Parameters:
+    ///   - frequencies: Radians per position, for each pair.
+    ///   - magnitude: Factor on cosines and sines.
+    ///   - memory: `[rows, 2 · pairs]`; holds the result.
+    package init(
+        layout: RotaryLayout, frequencies: [Double], magnitude: Double, in memory: Matrix,
+        position: (_ row: Int, _ pair: Int) -> Int32
+    ) {
+        let pairs = frequencies.count
+        self.init(
+            layout: layout, cosines: memory[columns: 0, count: pairs], sines: memory[columns: pairs, count: pairs])
+        for row in 0..<memory.rows {
+            for (pair, frequency) in frequencies.enumerated() {
+                let angle = Double(position(row, pair)) * frequency
+                cosines[row][pair] = Float(cos(angle) * magnitude)
+                sines[row][pair] = Float(sin(angle) * magnitude)
+            }
+        }
+    }
 }

@@ -3,19 +3,19 @@ import KernelsPortable
 
 /// Sums, rotations and conversions of single rows. Arguments are in the order of the functions of `KernelsPortable`, which
 /// document them.
-package struct RowKernels: Sendable {
-    package typealias Row = UnsafePointer<Float>
-    package typealias Output = UnsafeMutablePointer<Float>
+struct RowKernels: Sendable {
+    typealias Row = UnsafePointer<Float>
+    typealias Output = UnsafeMutablePointer<Float>
 
-    package let dot: @Sendable (Row, Row, _ count: Int) -> Float
-    package let add: @Sendable (Output, Row, _ count: Int) -> Void
-    package let addMultiple: @Sendable (Output, Row, _ factor: Float, _ count: Int) -> Void
+    let dot: @Sendable (Row, Row, _ count: Int) -> Float
+    let add: @Sendable (Output, Row, _ count: Int) -> Void
+    let addMultiple: @Sendable (Output, Row, _ factor: Float, _ count: Int) -> Void
     var addLowRank: @Sendable (LowRankProduct) -> Void
     let softcap: @Sendable (Row, _ limit: Float, Output, _ count: Int) -> Void
     let rotateAdjacent: @Sendable (Output, _ cosines: Row, _ sines: Row, _ pairs: Int) -> Void
     let rotateHalves: @Sendable (Output, _ cosines: Row, _ sines: Row, _ pairs: Int) -> Void
     let transpose: @Sendable (Row, _ stride: Int, _ rows: Int, _ columns: Int, Output, _ targetStride: Int) -> Void
-    package let storeHalf: @Sendable (Row, UnsafeMutablePointer<UInt16>, _ stride: Int, _ count: Int) -> Void
+    let storeHalf: @Sendable (Row, UnsafeMutablePointer<UInt16>, _ stride: Int, _ count: Int) -> Void
     let hadamard: @Sendable (Output, _ count: Int) -> Void
     let storeQuantized:
         @Sendable (_ key: Row, _ value: Row, UnsafeMutableRawPointer, QuantizedPage, _ token: Int) -> Void

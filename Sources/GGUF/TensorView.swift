@@ -38,4 +38,20 @@ package struct TensorView: Sendable {
             initialized = count
         }
     }
+
+    /// All values of a tensor of the type I32.
+    package func int32s() -> [Int32] {
+        precondition(type == .I32, "a tensor of \(type) has no whole numbers")
+        return (0..<count).map { bytes.loadUnaligned(fromByteOffset: 4 * $0, as: Int32.self) }
+    }
+
+    /// A tensor of computed values, which has memory of its own.
+    ///
+    /// - Parameter path: Named in errors.
+    package init(name: String, shape: [Int], floats: [Float], path: String) throws(ModelFileError) {
+        let bytes = floats.withUnsafeBytes { Array($0) }
+        self.init(
+            name: name, type: .F32, shape: shape, file: try MappedFile(path: path, contents: bytes),
+            range: 0..<bytes.count)
+    }
 }

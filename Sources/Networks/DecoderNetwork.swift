@@ -182,7 +182,7 @@ extension DecoderNetwork.Layer {
             compute.adapters = outputs.adapters
             mixed = mixed.keep(rows)
             normed = normed.keep(rows)
-            let readsResidual = read.base == residual.base
+            let readsResidual = read.startsWhere(residual)
             residual = residual.keep(rows)
             read = readsResidual ? residual : normed
             attention?.attend(read, into: mixed, context)

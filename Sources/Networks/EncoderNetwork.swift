@@ -42,9 +42,7 @@ final class EncoderNetwork: Network {
             layer.forward(residual, context)
         }
         let states = work[.normed, step.outputRows.count, residual.columns]
-        for (index, row) in step.outputRows.enumerated() {
-            states[index].update(from: residual[row], count: residual.columns)
-        }
+        compute.gather(step.outputRows, of: residual, into: states)
         if let outputNorm { compute.normalize(states, outputNorm, into: states) }
         return states
     }

@@ -136,7 +136,7 @@ final class Gemma3n: Network {
         for (index, projection) in spread.enumerated() {
             let stream = all[rows: (index + 1) * rows, count: rows]
             compute.multiply(first, by: projection, into: stream)
-            matchLength(of: stream, to: first, compute)
+            compute.matchLength(of: stream, to: first)
         }
         for (index, layer) in layers.enumerated() where !step.isAbandoned() {
             context.layer = index
@@ -147,7 +147,7 @@ final class Gemma3n: Network {
         compute.copy(first, into: sum)
         for (index, projection) in gather.enumerated() {
             compute.multiply(all[rows: (index + 1) * rows, count: rows], by: projection, into: other)
-            matchLength(of: other, to: first, compute)
+            compute.matchLength(of: other, to: first)
             compute.add(other, to: sum)
         }
         compute.scale(sum, by: 1 / Float(streams))
@@ -208,17 +208,7 @@ final class Gemma3n: Network {
         let modes = modes(layer, all[rows: 0, count: rows], context)
         let shares = work[.lowRank, rows, streams * streams]
         context.compute.multiply(modes, by: layer.predict, into: shares)
-        context.compute.forEachRow(of: shares) { row in
-            for stream in 0..<streams {
-                let output = predictions[stream * rows + row]
-                output.update(from: all[stream * rows + row], count: width)
-                for source in 0..<streams {
-                    context.compute.add(
-                        all[source * rows + row], times: shares[row][stream * streams + source], to: output,
-                        count: width)
-                }
-            }
-        }
+        context.compute.predictStreams(all, shares, into: predictions)
     }
 
     /// Corrects each stream's prediction by a share of the change of the active one.
@@ -229,22 +219,6 @@ final class Gemma3n: Network {
         let modes = modes(layer, activated, context)
         let shares = work[.lowRank, rows, streams]
         context.compute.multiply(modes, by: layer.correct, into: shares)
-        context.compute.forEachRow(of: shares) { row in
-            let (new, predicted) = (activated[row], predictions[row])
-            for stream in 0..<streams {
-                let (share, source, output) = (
-                    shares[row][stream] + 1, predictions[stream * rows + row], all[stream * rows + row]
-                )
-                for index in 0..<width { output[index] = source[index] + share * (new[index] - predicted[index]) }
-            }
-        }
-    }
-
-    private func matchLength(of matrix: Matrix, to other: Matrix, _ compute: Compute) {
-        compute.forEachRow(of: matrix) { row in
-            let own = compute.kernels.rows.dot(matrix[row], matrix[row], width)
-            let factor = own > 0 ? (compute.kernels.rows.dot(other[row], other[row], width) / own).squareRoot() : 0
-            for index in 0..<width { matrix[row][index] *= factor }
-        }
+        context.compute.correctStreams(predictions, shares, by: activated, into: all)
     }
 }

@@ -66,14 +66,15 @@ final class SwitchedNetwork: Network {
         var step = step
         var rows = Array(repeating: RangeSet<Int>(), count: adapterCount)
         for segment in step.segments {
-            let state = segment.state.recurrent(layer: switchLayer)
+            let state = segment.state
             for row in segment.rows {
                 if let found = switches[step.tokens[row]] {
-                    state[0] += Float(found.number)
-                    state[1] += 1
+                    state[recurrentOf: switchLayer, 0] += Float(found.number)
+                    state[recurrentOf: switchLayer, 1] += 1
                 }
-                guard state[1] > 0 else { continue }
-                let number = Int((state[0] / state[1]).rounded())
+                let (sum, count) = (state[recurrentOf: switchLayer, 0], state[recurrentOf: switchLayer, 1])
+                guard count > 0 else { continue }
+                let number = Int((sum / count).rounded())
                 if number > 0 { rows[number - 1].insert(contentsOf: row..<row + 1) }
             }
         }

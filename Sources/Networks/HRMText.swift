@@ -74,10 +74,7 @@ private final class StackConnection: ResidualConnection {
 
     func read(_ residual: Matrix, into input: Matrix, _ context: LayerContext) {
         let own = stream(residual, isHigh: isHigh)
-        initial?.withUnsafeBufferPointer { initial in
-            let low = stream(residual, isHigh: false)
-            for row in 0..<low.rows { low[row].update(from: initial.baseAddress!, count: initial.count) }
-        }
+        if let initial { context.compute.fill(stream(residual, isHigh: false), withRow: initial) }
         if addsOther { context.compute.add(stream(residual, isHigh: !isHigh), to: own) }
         context.compute.copy(own, into: input)
     }

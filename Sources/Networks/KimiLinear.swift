@@ -46,8 +46,7 @@ extension Family {
 
     static let glm5Next = Family(
         streams: { model throws(ModelFileError) in
-            let count = try HyperConnection.streams(model)
-            return (count, MeanOfStreams(count))
+            (try HyperConnection.streams(model), MeanOfStreams())
         },
         unused: ["indexer.*", "indexer_compressor_*", "attn_output.scale"], limitsBeforeSiLU: true,
         limitsAreOne: true,

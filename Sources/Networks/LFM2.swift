@@ -1,4 +1,5 @@
 import GGUF
+import Compute
 
 /// LFM2 (Liquid AI 2025): short convolutions, and attention in the layers with key and value heads; each with an MLP
 /// or, after the first layers, a mixture of experts.

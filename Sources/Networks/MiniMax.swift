@@ -1,4 +1,5 @@
 import GGUF
+import Compute
 import KernelFormats
 
 /// MiniMax 01 (MiniMax 2025): lightning attention, with softmax attention in every eighth layer; the normalized input

@@ -67,6 +67,9 @@ struct LayerContext {
         projection.weights.tensor.type == .F32 ? .max : step.answerRows
     }
 
+    /// The step's segments, with their states of this layer.
+    var runs: [RecurrentRun] { step.runs(ofLayer: layer) }
+
     /// The context of the rows with an output. The angles of the other rows are lost.
     ///
     /// - Parameter outputs: `step.ofOutputs`.

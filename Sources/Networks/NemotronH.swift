@@ -1,4 +1,5 @@
 import GGUF
+import Compute
 import KernelFormats
 
 /// Nemotron-H (NVIDIA 2025): each layer is a single block: Mamba 2, attention without positions, or an MLP with squared

@@ -1,3 +1,4 @@
+import Compute
 import KernelFormats
 
 /// Microsoft's Phi.

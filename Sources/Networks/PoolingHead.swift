@@ -152,21 +152,15 @@ package struct PoolingHead: Sendable {
                 if let activation = classifier.activation {
                     compute.activate(values, activation)
                 } else {
-                    compute.forEachRow(of: values) { row in
-                        for column in 0..<values.columns { values[row][column] = tanhf(values[row][column]) }
-                    }
+                    compute.apply(.tanh, to: values)
                 }
             }
             if let norm = classifier.norm { compute.normalize(values, norm, into: values) }
             if let output = classifier.output { apply(output) }
-            if classifier.hasSoftmax {
-                for row in 0..<values.rows { compute.kernels.softmax(values[row], values.columns) }
-            }
+            if classifier.hasSoftmax { compute.softmax(values) }
         } else {
             for layer in dense { apply(layer) }
         }
-        return withExtendedLifetime(buffers) {
-            (0..<values.rows).map { Array(UnsafeBufferPointer(start: values[$0], count: values.columns)) }
-        }
+        return withExtendedLifetime(buffers) { values.values }
     }
 }

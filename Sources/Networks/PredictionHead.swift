@@ -65,7 +65,7 @@ package final class PredictionHead: Network {
         if let previous = step.previousStates {
             compute.normalize(previous, stateNorm, into: right)
         } else {
-            for row in 0..<rows { right[row].update(repeating: 0, count: width) }
+            compute.clear(right)
         }
         compute.multiply(joined, by: projection, into: residual)
         layer.forward(

@@ -108,17 +108,8 @@ struct Rotary: Sendable, Equatable {
     private func angles(
         rows: Int, in work: Workspace, index: Int, position: (_ row: Int, _ pair: Int) -> Int32
     ) -> RotaryAngles {
-        let both = work.angles(index, rows, 2 * frequencies.count)
-        let cosines = Matrix(both.base, rows: both.rows, columns: frequencies.count, stride: both.stride)
-        let sines = Matrix(
-            both.base + frequencies.count, rows: both.rows, columns: frequencies.count, stride: both.stride)
-        for row in 0..<rows {
-            for (pair, frequency) in frequencies.enumerated() {
-                let angle = Double(position(row, pair)) * frequency
-                cosines[row][pair] = Float(cos(angle) * magnitude)
-                sines[row][pair] = Float(sin(angle) * magnitude)
-            }
-        }
-        return RotaryAngles(layout: layout, cosines: cosines, sines: sines)
+        RotaryAngles(
+            layout: layout, frequencies: frequencies, magnitude: magnitude,
+            in: work.angles(index, rows, 2 * frequencies.count), position: position)
     }
 }

@@ -87,9 +87,9 @@ import Testing
     func `one decay a head, with and without the delta rule`(isDelta: Bool, widths: (Int, Int)) {
         let (keyWidth, valueWidth) = widths
         for (groups, heads, interleaves) in [(1, 1, false), (2, 6, false), (2, 6, true), (1, 11, false)] {
-            var shape = ScalarDecayRecurrence(
-                groups: groups, heads: heads, keyWidth: keyWidth, valueWidth: valueWidth, isDelta: isDelta)
-            shape.interleavesGroups = interleaves
+            let shape = ScalarDecayRecurrence(
+                groups: groups, heads: heads, keyWidth: keyWidth, valueWidth: valueWidth, isDelta: isDelta,
+                interleavesGroups: interleaves)
             let queries = Values(groups * keyWidth, seed: 1), values = Values(heads * valueWidth, seed: 3)
             // Keys of length below 1, as networks make them: the delta rule does not converge with longer ones.
             let limit = 1 / Float(keyWidth).squareRoot()
@@ -167,19 +167,16 @@ import Testing
             }
         }
         expected += states.flatMap { $0.rows.flatMap { $0 } }
-        var inputs = ChannelDecayRecurrence.Inputs(
-            queries: queries.matrix, keys: keys.matrix, values: values.matrix, decays: decays.matrix)
-        inputs.gains = gains.matrix
-        inputs.bonus = UnsafePointer(bonus.matrix.base)
-        inputs.readings = readings.matrix
-        inputs.writings = writings.matrix
+        let inputs = ChannelDecayRecurrence.Inputs(
+            queries: queries.matrix, keys: keys.matrix, values: values.matrix, decays: decays.matrix,
+            gains: gains.matrix, bonus: Array(bonus.floats.prefix(heads * keyWidth)), readings: readings.matrix,
+            writings: writings.matrix)
         check(
             expected.map { Float($0) }, columns: heads * valueWidth, stateFloats: shape.stateFloats,
             chunk: ChannelDecayRecurrence.chunk
         ) { output, run, offset, compute in
             shape.forward(inputs, into: output, [run], stateOffset: offset, compute)
         }
-        withExtendedLifetime(bonus) {}
     }
 
     @Test func `two sequences side by side give what each gives alone`() {

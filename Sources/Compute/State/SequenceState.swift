@@ -185,12 +185,12 @@ package final class SequenceState {
     // MARK: Memory of a step
 
     /// Base of the layer in a page: the first head's keys, its values, then the other heads'.
-    package func page(_ index: Int, of layer: StateShape.PagedLayer) -> UnsafeMutableRawPointer {
+    func page(_ index: Int, of layer: StateShape.PagedLayer) -> UnsafeMutableRawPointer {
         pages[layer.group].parts[index - pages[layer.group].first].base + layer.offset
     }
 
     /// The halves of a compressed vector, in the page of the last of its `tokens` tokens.
-    package func compressed(
+    func compressed(
         _ index: Int, of layer: StateShape.PagedLayer, tokens: Int
     ) -> UnsafeMutablePointer<UInt16> {
         let last = (index + 1) * tokens - 1
@@ -199,9 +199,15 @@ package final class SequenceState {
     }
 
     /// The floats of a recurrent layer after the last step; zeros before the first.
-    package func recurrent(layer: Int) -> UnsafeMutablePointer<Float> {
+    func recurrent(layer: Int) -> UnsafeMutablePointer<Float> {
         guard let recurrent else { preconditionFailure("a recurrent state is made when the sequence grows") }
         return recurrent.base.assumingMemoryBound(to: Float.self) + shape.recurrentOffset(of: layer)
+    }
+
+    /// One of these floats.
+    package subscript(recurrentOf layer: Int, index: Int) -> Float {
+        get { recurrent(layer: layer)[index] }
+        set { recurrent(layer: layer)[index] = newValue }
     }
 }
 

@@ -1,5 +1,6 @@
 // Kernels of recurrent layers: products of small matrices, decay of rows, causal convolution, Mamba's selective scan.
-// The state of a head is a matrix [key width][value width]; Blocks/LinearRecurrence.swift describes the method.
+// The state of a head is a matrix [key width][value width]; Compute/Recurrence/ScalarDecayRecurrence.swift describes the
+// method.
 
 import CMath
 

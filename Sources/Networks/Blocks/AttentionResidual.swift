@@ -1,6 +1,5 @@
 import GGUF
 import Compute
-import Foundation
 
 /// A residual stream that restarts every few layers; blocks read an attention-weighted sum of it and its snapshots
 /// (Kimi K3).
@@ -26,28 +25,14 @@ final class AttentionResidual: ResidualConnection {
         let weights = context.work[.connection, residual.rows, kept + 1]
         for stream in 0...kept {
             compute.normalize(residual[columns: stream * width, count: width], score, into: input)
-            compute.forEachRow(of: input) { row in
-                var sum: Float = 0
-                for index in 0..<width { sum += input[row][index] }
-                weights[row][stream] = sum
-            }
+            compute.sum(input, into: weights[columns: stream, count: 1])
         }
-        compute.forEachRow(of: residual) { row in
-            let (x, w) = (residual[row], weights[row])
-            var (largest, sum) = (-Float.infinity, Float(0))
-            for stream in 0...kept { largest = max(largest, w[stream]) }
-            for stream in 0...kept {
-                w[stream] = exp(w[stream] - largest)
-                sum += w[stream]
-            }
-            input[row].update(repeating: 0, count: width)
-            for stream in 0...kept {
-                compute.add(x + stream * width, times: w[stream] / sum, to: input[row], count: width)
-            }
-            guard begins else { return }
-            (x + (kept + 1) * width).update(from: x, count: width)
-            x.update(repeating: 0, count: width)
-        }
+        compute.softmaxOfFew(weights)
+        compute.sumStreams(residual, times: weights, into: input)
+        guard begins else { return }
+        let current = residual[columns: 0, count: width]
+        compute.copy(current, into: residual[columns: (kept + 1) * width, count: width])
+        compute.clear(current)
     }
 
     func write(_ output: Matrix, to residual: Matrix, _ context: LayerContext) {

@@ -31,18 +31,13 @@ struct Embedding {
     }
 
     private func addTypes(_ first: [Float], _ step: Step, to residual: Matrix, on compute: Compute) {
-        var isSecond = [Bool](repeating: false, count: residual.rows)
-        if let second {
-            // All rows of an input are in one step.
-            for row in 1..<max(1, residual.rows) where step.positions[row] != 0 {
-                isSecond[row] = isSecond[row - 1] || step.tokens[row - 1] == second.separator
-            }
+        guard let second else { return compute.add(first, to: residual) }
+        var types = [Int](repeating: 0, count: residual.rows)
+        // All rows of an input are in one step.
+        for row in 1..<max(1, residual.rows) where step.positions[row] != 0 {
+            types[row] = step.tokens[row - 1] == second.separator ? 1 : types[row - 1]
         }
-        compute.forEachRow(of: residual) { row in
-            (isSecond[row] ? second?.bias ?? first : first).withUnsafeBufferPointer {
-                compute.kernels.rows.add(residual[row], $0.baseAddress!, width)
-            }
-        }
+        compute.add([first, second.bias], types, to: residual)
     }
 }
 
@@ -70,9 +65,7 @@ struct OutputHead {
     func outputs(_ step: Step, _ residual: Matrix, _ work: Workspace, _ compute: Compute) -> Matrix {
         let count = step.outputRows.count
         let chosen = work[.normed, count, residual.columns]
-        for (index, row) in step.outputRows.enumerated() {
-            chosen[index].update(from: residual[row], count: residual.columns)
-        }
+        compute.gather(step.outputRows, of: residual, into: chosen)
         if let norm { compute.normalize(chosen, norm, into: chosen) }
         if step.output == .states { return chosen }
         if stateScale != 1 { compute.scale(chosen, by: stateScale) }
@@ -85,11 +78,9 @@ struct OutputHead {
         if logitScale != 1 { compute.scale(logits, by: logitScale) }
         if softcap != 0 { compute.softcap(logits, at: softcap) }
         if let suppressed {
-            for row in 0..<count {
-                for token in suppressed.clamped(to: 0..<vocabularySize) {
-                    logits[row][token] = -Float.greatestFiniteMagnitude
-                }
-            }
+            let range = suppressed.clamped(to: 0..<vocabularySize)
+            compute.fill(
+                logits[columns: range.lowerBound, count: range.count], with: -Float.greatestFiniteMagnitude)
         }
         return logits
     }

@@ -183,7 +183,7 @@ final class Experts: FeedForward {
             throw ModelFileError(
                 .badTensor, "Tensor '\(name)' must be of the type I32, but is \(tensor.type).", path: tensor.file.path)
         }
-        let experts = (0..<tensor.count).map { tensor.bytes.loadUnaligned(fromByteOffset: 4 * $0, as: Int32.self) }
+        let experts = tensor.int32s()
         guard let wrong = experts.first(where: { !(0..<Int32(routing.count)).contains($0) }) else { return experts }
         throw ModelFileError(
             .badTensor, "Tensor '\(name)' must hold numbers of the \(routing.count) experts, but holds \(wrong).",
@@ -212,15 +212,7 @@ final class Experts: FeedForward {
         }
         func exact(_ expert: Int) -> Int { routing.rows(of: expert, before: step.answerRows) }
 
-        if !isShared {
-            compute.forEachRow(of: rows) { place in
-                let index = pass.places.lowerBound + place
-                rows[place].update(from: input[routing.row(at: index)], count: input.columns)
-                guard routing.weighsInputs else { return }
-                let weight = routing.weight(at: index)
-                for column in 0..<input.columns { rows[place][column] *= weight }
-            }
-        }
+        if !isShared { routing.gather(input, of: pass, into: rows, on: compute) }
         compute.multiply {
             for expert in routing.experts(of: pass) {
                 let own = isShared ? input : part(rows, expert)

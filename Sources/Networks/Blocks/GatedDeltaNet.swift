@@ -86,7 +86,8 @@ final class GatedDeltaNet: Mixer {
         let gate = work[.gate, rows, shape.inner]
         let (betas, decays) = (work[.gains, rows, shape.rank], work[.decays, rows, shape.rank])
         project(input, exact: exact, into: projected, gate, betas, decays, work, compute)
-        discretize(betas, decays, compute)
+        compute.apply(.sigmoid, to: betas)
+        compute.discretize(decays, bias: stepBias, rates: rates, into: decays, decays: decays)
 
         let convolved = work[.convolved, rows, convolution.channels]
         convolution.forward(projected, into: convolved, runs, compute)
@@ -147,27 +148,13 @@ final class GatedDeltaNet: Mixer {
 
     /// Splits rows of groups, each with a part for every output, into one matrix per output.
     private func ungroup(_ input: Matrix, into outputs: [Matrix], widths: [Int], _ compute: Compute) {
-        compute.forEachRow(of: input) { row in
-            var source = input[row]
-            for group in 0..<shape.groups {
-                for (output, width) in zip(outputs, widths) {
-                    (output[row] + group * width).update(from: source, count: width)
-                    source += width
-                }
-            }
-        }
-    }
-
-    /// Computes β and g from the outputs of their projections, in place.
-    private func discretize(_ betas: Matrix, _ decays: Matrix, _ compute: Compute) {
-        let (kernels, heads) = (compute.kernels.recurrent, shape.rank)
-        compute.forEachRow(of: decays) { row in
-            kernels.sigmoid(betas[row], betas[row], heads)
-            let decay = decays[row]
-            for head in 0..<heads { decay[head] += stepBias[head] }
-            kernels.softplus(decay, decay, heads)
-            for head in 0..<heads { decay[head] *= rates[head] }
-            kernels.exponential(decay, decay, heads)
+        let stride = widths.reduce(0, +)
+        var first = 0
+        for (output, width) in zip(outputs, widths) {
+            compute.copy(
+                input.heads(shape.groups, width: width, from: first, stride: stride),
+                into: output.heads(shape.groups, width: width))
+            first += width
         }
     }
 }

@@ -8,7 +8,6 @@ import KernelFormats
 ///     zᵢ = norm(xᵢ)        input = mean(z · σ(up · silu(down·z / n)))        xᵢ += 2·σ(inject·z / n)ᵢ · output
 final class GatedStreams: ResidualConnection {
     private let streams: Int
-    private let width: Int
     private let norm: Norm
     private let down: Linear
     private let up: Linear
@@ -18,8 +17,8 @@ final class GatedStreams: ResidualConnection {
     /// - Parameter name: Prefix of the tensors `{name}_norm.weight`, `_down`, `_up` and `_inject`.
     init(_ model: DecoderBuilder, _ name: String, writes: Bool = true) throws(ModelFileError) {
         let file = model.file
-        (streams, width) = (try HyperConnection.streams(model), model.width)
-        let size = streams * width
+        streams = try HyperConnection.streams(model)
+        let size = streams * model.width
         let rank = try model.hyper.count("hyper_connection.low_rank")
         norm = try Self.norm(model, name + "_norm.weight", streams)
         func weights(_ part: String, from inputs: Int, to outputs: Int) throws(ModelFileError) -> Linear {
@@ -53,24 +52,15 @@ final class GatedStreams: ResidualConnection {
         compute.activate(low, .silu)
         compute.multiply(low, by: up, into: gates)
         compute.multiply(normed, bySigmoidOf: gates)
-        compute.forEachRow(of: normed) { row in
-            input[row].update(repeating: 0, count: width)
-            for stream in 0..<streams {
-                compute.add(normed[row] + stream * width, times: 1 / Float(streams), to: input[row], count: width)
-            }
-        }
+        compute.averageStreams(normed, into: input)
     }
 
     func write(_ output: Matrix, to residual: Matrix, _ context: LayerContext) {
         let compute = context.compute
         let weights = context.work[.connection, residual.rows, streams]
         compute.scale(weights, by: 1 / Float(streams))
-        compute.forEachRow(of: residual) { row in
-            compute.kernels.recurrent.sigmoid(weights[row], weights[row], streams)
-            for stream in 0..<streams {
-                compute.add(
-                    output[row], times: 2 * weights[row][stream], to: residual[row] + stream * width, count: width)
-            }
-        }
+        compute.apply(.sigmoid, to: weights)
+        compute.scale(weights, by: 2)
+        compute.add(output, times: weights, toStreams: residual)
     }
 }

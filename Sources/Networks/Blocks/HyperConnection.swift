@@ -1,6 +1,5 @@
 import GGUF
 import Compute
-import Foundation
 
 /// Several residual streams that are mixed for each block (hyper-connections, Zhu et al. 2024; on a manifold, Xie et
 /// al. 2025).
@@ -20,32 +19,35 @@ final class HyperConnection: ResidualConnection {
     }
 
     private let streams: Int
-    private let width: Int
     private let style: Style
     private let epsilon: Float
     private let norm: Norm
     private let projection: Linear
     /// s, one per part of m.
     private let scales: [Float]
-    /// b, one per value of m.
-    private let bases: [Float]
-    /// Whether m has the parts for `write`.
-    private let writes: Bool
+    /// b of each part.
+    private let bases: (read: [Float], write: [Float], comb: [Float])
+    /// Number of values of m. Without the parts for `write`, one per stream.
+    private let mixCount: Int
 
     /// - Parameters:
     ///   - name: Prefix of the tensors `{name}_fn.weight`, `{name}_scale.weight` and `{name}_base.weight`.
     ///   - writes: Whether the connection also writes; if not, it only gathers the streams.
     init(_ model: DecoderBuilder, _ name: String, _ style: Style, writes: Bool = true) throws(ModelFileError) {
-        (streams, width) = (try Self.streams(model), model.width)
+        streams = try Self.streams(model)
         self.style = style
-        self.writes = writes
         epsilon = Float(try model.hyper.double("hyper_connection.epsilon") ?? 0)
-        norm = model.weightlessNorm(streams * width, .rms)
-        let mixes = !writes ? streams : style.iterations > 0 ? (2 + streams) * streams : 2 * streams
+        let columns = streams * model.width
+        norm = model.weightlessNorm(columns, .rms)
+        mixCount = !writes ? streams : style.iterations > 0 ? (2 + streams) * streams : 2 * streams
         projection = Linear(
-            weights: model.file.weights(try model.file.tensor(name + "_fn.weight", shape: [streams * width, mixes])))
+            weights: model.file.weights(try model.file.tensor(name + "_fn.weight", shape: [columns, mixCount])))
         scales = try model.file.vector(name + "_scale.weight", !writes ? 1 : style.iterations > 0 ? 3 : 2)
-        bases = try model.file.vector(name + "_base.weight", mixes)
+        let all = try model.file.vector(name + "_base.weight", mixCount)
+        bases = (
+            Array(all.prefix(streams)), Array(all.dropFirst(streams).prefix(streams)),
+            Array(all.dropFirst(2 * streams))
+        )
     }
 
     /// Number of residual streams of a model.
@@ -59,95 +61,38 @@ final class HyperConnection: ResidualConnection {
         let compute = context.compute
         let normed = context.work[.streams, residual.rows, residual.columns]
         compute.normalize(residual, norm, into: normed)
-        let mixes = context.work[.connection, residual.rows, bases.count]
+        let mixes = self.mixes(residual.rows, context)
         compute.multiply(normed, by: projection, into: mixes)
-        compute.forEachRow(of: residual) { row in
-            weigh(mixes[row])
-            let (x, y) = (residual[row], input[row])
-            y.update(repeating: 0, count: width)
-            for stream in 0..<streams {
-                compute.add(x + stream * width, times: mixes[row][stream], to: y, count: width)
-            }
-        }
+        let weights = mixes[columns: 0, count: streams]
+        compute.weigh(weights, scale: scales[0], bias: bases.read, offset: epsilon)
+        compute.sumStreams(residual, times: weights, into: input)
     }
 
     func write(_ output: Matrix, to residual: Matrix, _ context: LayerContext) {
-        let (compute, size) = (context.compute, residual.columns)
-        let mixes = context.work[.connection, residual.rows, bases.count]
-        let old = context.work[.streams, residual.rows, size]
-        if style.iterations > 0 { compute.copy(residual, into: old) }
-        compute.forEachRow(of: residual) { row in
-            let post = mixes[row] + streams, comb = mixes[row] + 2 * streams
-            for stream in 0..<streams {
-                let x = residual[row] + stream * width
-                if style.iterations > 0 {
-                    x.update(repeating: 0, count: width)
-                    for source in 0..<streams {
-                        compute.add(
-                            old[row] + source * width, times: comb[source * streams + stream], to: x, count: width)
-                    }
-                }
-                compute.add(output[row], times: post[stream], to: x, count: width)
-            }
+        let compute = context.compute
+        let mixes = self.mixes(residual.rows, context)
+        if style.iterations > 0 {
+            let old = context.work[.streams, residual.rows, residual.columns]
+            compute.copy(residual, into: old)
+            let comb = mixes[columns: 2 * streams, count: streams * streams]
+            compute.balance(
+                comb, scale: scales[2], bias: bases.comb, epsilon: epsilon, iterations: style.iterations)
+            compute.mixStreams(old, streams, by: comb, into: residual)
         }
+        let weights = mixes[columns: streams, count: streams]
+        compute.weigh(
+            weights, scale: scales[1], bias: bases.write, factor: style.postFactor, offset: style.postOffset)
+        compute.add(output, times: weights, toStreams: residual)
     }
 
-    /// Computes a row's weights of streams and output, and comb, from m in place.
-    private func weigh(_ mixes: UnsafeMutablePointer<Float>) {
-        func sigmoid(_ index: Int, _ scale: Float) -> Float { 1 / (1 + exp(-(mixes[index] * scale + bases[index]))) }
-        for index in 0..<streams { mixes[index] = sigmoid(index, scales[0]) + epsilon }
-        guard writes else { return }
-        for index in streams..<2 * streams {
-            mixes[index] = style.postFactor * sigmoid(index, scales[1]) + style.postOffset
-        }
-        guard style.iterations > 0 else { return }
-        let comb = mixes + 2 * streams
-        for index in 0..<streams * streams { comb[index] = comb[index] * scales[2] + bases[2 * streams + index] }
-        normalizeDoubly(comb)
-    }
-
-    /// Softmax of each row, then Sinkhorn iterations. `comb[source · streams + destination]`.
-    private func normalizeDoubly(_ comb: UnsafeMutablePointer<Float>) {
-        func divideBySums(of first: (Int) -> Int, stride: Int) {
-            for line in 0..<streams {
-                var sum = epsilon
-                for index in 0..<streams { sum += comb[first(line) + index * stride] }
-                for index in 0..<streams { comb[first(line) + index * stride] /= sum }
-            }
-        }
-        for source in 0..<streams {
-            let row = comb + source * streams
-            var largest = -Float.infinity
-            for index in 0..<streams { largest = max(largest, row[index]) }
-            var sum: Float = 0
-            for index in 0..<streams {
-                row[index] = exp(row[index] - largest)
-                sum += row[index]
-            }
-            for index in 0..<streams { row[index] = row[index] / sum + epsilon }
-        }
-        for iteration in 0..<style.iterations {
-            if iteration > 0 { divideBySums(of: { $0 * streams }, stride: 1) }
-            divideBySums(of: { $0 }, stride: streams)
-        }
-    }
+    /// m, `[rows, mixes]`, from `read` to `write`.
+    private func mixes(_ rows: Int, _ context: LayerContext) -> Matrix { context.work[.connection, rows, mixCount] }
 }
 
 /// The mean of all streams, with which GLM 5 Next gathers them.
 final class MeanOfStreams: ResidualConnection {
-    private let streams: Int
-
-    init(_ streams: Int) { self.streams = streams }
-
     func read(_ residual: Matrix, into input: Matrix, _ context: LayerContext) {
-        let (compute, width) = (context.compute, input.columns)
-        compute.forEachRow(of: residual) { row in
-            input[row].update(repeating: 0, count: width)
-            for stream in 0..<streams {
-                compute.add(
-                    residual[row] + stream * width, times: 1 / Float(streams), to: input[row], count: width)
-            }
-        }
+        context.compute.averageStreams(residual, into: input)
     }
 
     func write(_ output: Matrix, to residual: Matrix, _ context: LayerContext) {}

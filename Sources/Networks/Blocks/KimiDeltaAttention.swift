@@ -127,7 +127,8 @@ final class KimiDeltaAttention: Mixer {
                 $0.add(rank, by: projection.up, into: output)
             }
         }
-        discretize(betas, decays, compute)
+        compute.apply(.sigmoid, to: betas)
+        compute.discretize(decays, bias: stepBias, headRates: rates, bound: bound)
 
         let convolved = work[.convolved, rows, 3 * inner]
         convolution.forward(projected, into: convolved, runs, compute)
@@ -142,25 +143,5 @@ final class KimiDeltaAttention: Mixer {
         compute.normalize(mixed, norm, into: mixed)
         compute.multiply(mixed, bySigmoidOf: gates)
         compute.multiply(mixed, by: self.output, into: output, exact: exact, sensitive: true)
-    }
-
-    /// Computes β and w from the outputs of their projections, in place.
-    private func discretize(_ betas: Matrix, _ decays: Matrix, _ compute: Compute) {
-        let (kernels, inner) = (compute.kernels.recurrent, decays.columns)
-        compute.forEachRow(of: decays) { row in
-            kernels.sigmoid(betas[row], betas[row], heads)
-            let decay = decays[row]
-            for index in 0..<inner { decay[index] += stepBias[index] }
-            if bound == nil { kernels.softplus(decay, decay, inner) }
-            for head in 0..<heads {
-                let rate = rates[head]
-                for index in head * headWidth..<(head + 1) * headWidth { decay[index] *= rate }
-            }
-            if let bound {
-                kernels.sigmoid(decay, decay, inner)
-                for index in 0..<inner { decay[index] *= bound }
-            }
-            kernels.exponential(decay, decay, inner)
-        }
     }
 }

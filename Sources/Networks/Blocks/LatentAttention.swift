@@ -136,12 +136,9 @@ final class LatentAttention: Mixer {
                     into: absorbed[columns: to, count: widths.rank], exact: exact, sensitive: layer.isSensitive)
             }
         }
-        compute.forEachRow(of: query) { row in
-            for head in 0..<widths.heads {
-                (absorbed[row] + head * latentWidth + widths.rank).update(
-                    from: query[row] + head * keyWidth + widths.nope, count: widths.rope)
-            }
-        }
+        compute.copy(
+            query.heads(widths.heads, width: widths.rope, from: widths.nope, stride: keyWidth),
+            into: absorbed.heads(widths.heads, width: widths.rope, from: widths.rank, stride: latentWidth))
         compute.store(latent, nil, of: context.step, layer: context.layer)
         let attended = work[.value, query.rows, widths.heads * widths.rank]
         compute.attention(
@@ -177,11 +174,9 @@ final class LatentAttention: Mixer {
                 $0.add(compressed, by: layers.value, into: values, exact: exact, sensitive: true)
             }
         }
-        compute.forEachRow(of: key) { row in
-            for head in 0..<widths.heads {
-                (key[row] + head * keyWidth + widths.nope).update(from: latent[row] + widths.rank, count: widths.rope)
-            }
-        }
+        compute.copy(
+            latent.heads(widths.heads, width: widths.rope, from: widths.rank, stride: 0),
+            into: key.heads(widths.heads, width: widths.rope, from: widths.nope, stride: keyWidth))
         compute.store(key, value, of: context.step, layer: context.layer)
         compute.attention(
             query, of: context.step, layer: context.layer, shape, exact: context.exactRows(parts.output), into: attended

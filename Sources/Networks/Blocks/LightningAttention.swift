@@ -55,15 +55,13 @@ final class LightningAttention: Mixer {
         // The projection has query, key and value of each head side by side.
         let apart = work[.convolved, rows, 3 * inner]
         let (factors, gains) = (work[.decays, rows, heads], work[.gains, rows, heads])
-        compute.forEachRow(of: projected) { row in
-            for head in 0..<heads {
-                for part in 0..<3 {
-                    (apart[row] + part * inner + head * headWidth).update(
-                        from: projected[row] + (3 * head + part) * headWidth, count: headWidth)
-                }
-                (factors[row][head], gains[row][head]) = (decays[head], 1)
-            }
+        for part in 0..<3 {
+            compute.copy(
+                projected.heads(heads, width: headWidth, from: part * headWidth, stride: 3 * headWidth),
+                into: apart[columns: part * inner, count: inner].heads(heads, width: headWidth))
         }
+        compute.fill(factors, withRow: decays)
+        compute.fill(gains, with: 1)
         let mixed = work[.attended, rows, inner]
         recurrence.forward(
             ScalarDecayRecurrence.Inputs(

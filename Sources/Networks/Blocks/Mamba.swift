@@ -18,9 +18,8 @@ final class Mamba: Mixer {
     /// A `[states][inner]` and D `[inner]`.
     private let rates: [Float]
     private let skips: [Float]
-    /// Weights of the norms of Δ, B and C.
-    private let norms: [[Float]]?
-    private let epsilon: Float
+    /// Norms of Δ, B and C.
+    private let norms: [Norm]
 
     init(_ layer: LayerBuilder) throws(ModelFileError) {
         let (file, hyper, name, width) = (layer.file, layer.hyper, layer.name, layer.width)
@@ -36,24 +35,24 @@ final class Mamba: Mixer {
         let rates = try file.floats(name + "ssm_a", dimensions: [states, inner])
         self.rates = (0..<states * inner).map { rates[$0 % inner * states + $0 / inner] }
         skips = try file.floats(name + "ssm_d", dimensions: [inner])
-        epsilon = layer.model.epsilon
-        let normalizes = try hyper.bool("ssm.dt_b_c_rms") ?? false
+        let widths = [rank, states, states]
         if file.tensorIfPresent(name + "ssm_dt_norm.weight") != nil {
-            norms = [
-                try file.vector(name + "ssm_dt_norm.weight", rank), try file.vector(name + "ssm_b_norm.weight", states),
-                try file.vector(name + "ssm_c_norm.weight", states),
-            ]
-        } else if normalizes {
-            norms = [rank, states, states].map { Array(repeating: 1, count: $0) }
+            var norms: [Norm] = []
+            for (part, width) in zip(["dt", "b", "c"], widths) {
+                norms.append(
+                    Norm(
+                        .rms, weight: try file.vector(name + "ssm_\(part)_norm.weight", width),
+                        epsilon: layer.model.epsilon))
+            }
+            self.norms = norms
+        } else if try hyper.bool("ssm.dt_b_c_rms") == true {
+            norms = widths.map { layer.model.weightlessNorm($0, .rms) }
         } else {
-            norms = nil
+            norms = []
         }
     }
 
     var state: LayerState { .recurrent(floats: convolution.stateFloats + shape.states * shape.inner) }
-
-    /// Channels that a worker scans in turn.
-    private static let pieceChannels = 64
 
     func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
         let (work, compute, runs) = (context.work, context.compute, context.runs)
@@ -64,50 +63,17 @@ final class Mamba: Mixer {
         convolution.forward(projected[columns: 0, count: inner], into: convolved, runs, compute)
         let selected = work[.lowRank, rows, rank + 2 * states]
         compute.multiply(convolved, by: select, into: selected)
-        normalize(selected, compute)
+        let low = selected[columns: 0, count: rank]
+        let (b, c) = (selected[columns: rank, count: states], selected[columns: rank + states, count: states])
+        for (part, norm) in zip([low, b, c], norms) { compute.normalize(part, norm, into: part) }
         // Step sizes, replaced by the scan's output.
         let steps = work[.decays, rows, inner]
-        compute.multiply(selected[columns: 0, count: rank], by: step, into: steps)
-        compute.forEachRow(of: steps) { compute.kernels.recurrent.softplus(steps[$0], steps[$0], inner) }
-
-        let pieces = (inner + Self.pieceChannels - 1) / Self.pieceChannels
-        compute.forEachPiece(runs.count * pieces, serially: rows * states * inner <= 1 << 12) { piece, _ in
-            let first = piece % pieces * Self.pieceChannels
-            scan(
-                runs[piece / pieces], first..<min(first + Self.pieceChannels, inner), convolved, selected, steps,
-                compute)
-        }
+        compute.multiply(low, by: step, into: steps)
+        compute.apply(.softplus, to: steps)
+        compute.selectiveScan(
+            convolved, steps: steps, b: b, c: c, rates: rates, skips: skips, runs,
+            stateOffset: convolution.stateFloats, into: steps)
         compute.activate(projected[columns: inner, count: inner], steps, .silu, into: steps)
         compute.multiply(steps, by: self.output, into: output, exact: context.step.answerRows)
-    }
-
-    private func scan(
-        _ run: RecurrentRun, _ channels: Range<Int>, _ x: Matrix, _ selected: Matrix, _ steps: Matrix,
-        _ compute: Compute
-    ) {
-        let (row, first) = (run.rows.lowerBound, channels.lowerBound)
-        rates.withUnsafeBufferPointer { rates in
-            skips.withUnsafeBufferPointer { skips in
-                compute.kernels.recurrent.selectiveScan(
-                    x[row] + first, steps[row] + first, shape.inner, selected[row] + shape.rank,
-                    selected[row] + shape.rank + shape.states, selected.stride, rates.baseAddress! + first,
-                    skips.baseAddress! + first, run.state + convolution.stateFloats + first, shape.inner,
-                    run.rows.count, channels.count, shape.states, steps[row] + first)
-            }
-        }
-    }
-
-    /// Normalizes Δ, B and C of each row.
-    private func normalize(_ selected: Matrix, _ compute: Compute) {
-        guard let norms else { return }
-        compute.forEachRow(of: selected) { row in
-            var part = selected[row]
-            for weight in norms {
-                weight.withUnsafeBufferPointer {
-                    compute.kernels.rmsNorm(part, $0.baseAddress!, epsilon, part, weight.count)
-                }
-                part += weight.count
-            }
-        }
     }
 }

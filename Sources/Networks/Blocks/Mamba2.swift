@@ -57,8 +57,9 @@ final class Mamba2: Mixer {
         convolution.forward(
             projected[columns: inner, count: convolution.channels], into: convolved, runs, compute)
         let (decays, steps) = (work[.decays, rows, shape.rank], work[.gains, rows, shape.rank])
-        discretize(
-            projected[columns: inner + convolution.channels, count: shape.rank], into: steps, decays, compute)
+        compute.discretize(
+            projected[columns: inner + convolution.channels, count: shape.rank], bias: stepBias, rates: rates,
+            into: steps, decays: decays)
 
         let shared = shape.groups * shape.states
         let inputs = ScalarDecayRecurrence.Inputs(
@@ -66,26 +67,9 @@ final class Mamba2: Mixer {
             values: convolved[columns: 0, count: inner], decays: decays, gains: steps)
         let mixed = work[.attended, rows, inner]
         recurrence.forward(inputs, into: mixed, runs, stateOffset: convolution.stateFloats, compute)
-        compute.forEachRow(of: mixed) { row in
-            let (y, x) = (mixed[row], convolved[row])
-            for head in 0..<shape.rank {
-                let start = head * shape.headWidth
-                compute.kernels.rows.addMultiple(y + start, x + start, skips[head], shape.headWidth)
-            }
-            compute.kernels.gate(projected[row], y, .silu, y, inner)
-        }
+        compute.add(convolved[columns: 0, count: inner], timesHeads: skips, to: mixed)
+        compute.activate(projected[columns: 0, count: inner], mixed, .silu, into: mixed)
         if let norm { compute.normalize(mixed, norm, into: mixed) }
         compute.multiply(mixed, by: self.output, into: output, exact: context.step.answerRows)
-    }
-
-    /// Computes Δ and the decays exp(Δ·A).
-    private func discretize(_ projected: Matrix, into steps: Matrix, _ decays: Matrix, _ compute: Compute) {
-        let kernels = compute.kernels.recurrent
-        compute.forEachRow(of: projected) { row in
-            for head in 0..<shape.rank { steps[row][head] = projected[row][head] + stepBias[head] }
-            kernels.softplus(steps[row], steps[row], shape.rank)
-            for head in 0..<shape.rank { decays[row][head] = steps[row][head] * rates[head] }
-            kernels.exponential(decays[row], decays[row], shape.rank)
-        }
     }
 }

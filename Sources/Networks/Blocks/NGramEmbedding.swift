@@ -1,6 +1,5 @@
 import GGUF
 import Compute
-import Foundation
 
 /// Adds embeddings of the last few tokens to all residual streams (Qwen 4): rows of a large table, selected by hashes
 /// of n-grams.
@@ -20,7 +19,6 @@ final class NGramEmbedding: ResidualConnection {
 
     private let next: any ResidualConnection
     private let stateOffset: Int
-    private let streams: Int
     private let width: Int
     private let table: WeightMatrix
     private let hashes: [Hash]
@@ -33,11 +31,7 @@ final class NGramEmbedding: ResidualConnection {
     private let keyNorm: Norm
     private let queryNorm: Norm
     private let inputNorm: Norm
-    /// `[taps][streams · width]`
-    private let taps: [[Float]]
-    /// Positions between taps: the length of the longest n-gram.
-    private var dilation: Int { multipliers.count }
-    private var history: Int { (taps.count - 1) * dilation }
+    private let convolution: DilatedConvolution
 
     /// - Parameters:
     ///   - next: Connection through which the block reads and writes.
@@ -48,7 +42,8 @@ final class NGramEmbedding: ResidualConnection {
         let (model, file, hyper, name) = (layer.model, layer.file, layer.hyper, layer.name)
         self.next = next
         self.stateOffset = stateOffset
-        (streams, width) = (try HyperConnection.streams(model), model.width)
+        width = model.width
+        let streams = try HyperConnection.streams(model)
         let size = streams * width
         let (length, kernel) = try Self.sizes(layer)
         let heads = try hyper.count("ple.heads_per_ngram")
@@ -87,7 +82,9 @@ final class NGramEmbedding: ResidualConnection {
         queryNorm = try GatedStreams.norm(model, name + "ple_norm_query.weight", streams)
         inputNorm = try GatedStreams.norm(model, name + "ple_norm_conv.weight", streams)
         let weights = try file.floats(name + "ple_conv1d.weight", dimensions: [kernel, size])
-        taps = (0..<kernel).map { tap in (0..<size).map { weights[$0 * kernel + tap] } }
+        convolution = DilatedConvolution(
+            channels: size, dilation: length,
+            taps: (0..<kernel).map { tap in (0..<size).map { weights[$0 * kernel + tap] } })
     }
 
     /// Length of the longest n-gram, and number of taps of the convolution.
@@ -109,7 +106,8 @@ final class NGramEmbedding: ResidualConnection {
     func read(_ residual: Matrix, into input: Matrix, _ context: LayerContext) {
         let (compute, work, rows) = (context.compute, context.work, residual.rows)
         let embedded = work[.gathered, rows, width]
-        for run in context.runs { embed(run, context.step, into: embedded, compute) }
+        let ids = context.runs.flatMap { tableRows(of: $0, context.step) }
+        compute.embed(table, rows: ids, into: embedded.reshaped(rows: ids.count, columns: table.columns))
         let keys = work[.projected, rows, residual.columns], values = work[.mixed, rows, width]
         compute.multiply {
             $0.add(embedded, by: key, into: keys)
@@ -118,17 +116,11 @@ final class NGramEmbedding: ResidualConnection {
         compute.normalize(keys, keyNorm, into: keys)
         let gated = work[.convolved, rows, residual.columns]
         compute.normalize(residual, queryNorm, into: gated)
-        compute.forEachRow(of: gated) { row in
-            for stream in 0..<streams {
-                let (k, y) = (keys[row] + stream * width, gated[row] + stream * width)
-                let score = compute.kernels.rows.dot(k, y, width) / Float(width).squareRoot()
-                let root = max(abs(score), 1e-6).squareRoot()
-                let gate = 1 / (1 + exp(score < 0 ? root : score > 0 ? -root : 0))
-                for index in 0..<width { y[index] = gate * values[row][index] }
-            }
-        }
+        compute.gateStreams(gated, by: keys, values)
         compute.normalize(gated, inputNorm, into: keys)
-        for run in context.runs { convolve(run, keys, gated, into: residual, compute) }
+        for run in context.runs {
+            convolution.forward(keys, adding: gated, to: residual, run, stateOffset: stateOffset, compute)
+        }
         next.read(residual, into: input, context)
     }
 
@@ -136,10 +128,11 @@ final class NGramEmbedding: ResidualConnection {
         next.write(output, to: residual, context)
     }
 
-    /// Gathers the table rows of each token's n-grams, and stores the last tokens in the state.
-    private func embed(_ run: RecurrentRun, _ step: Step, into output: Matrix, _ compute: Compute) {
-        let remembered = run.state + stateOffset + history * streams * width
-        var tokens = (0..<multipliers.count - 1).map { Int32(bitPattern: remembered[$0].bitPattern) - 1 }
+    /// The table rows of the n-grams of a run's tokens, one per hash. Stores the last tokens in the state.
+    private func tableRows(of run: RecurrentRun, _ step: Step) -> [Int] {
+        let offset = stateOffset + convolution.stateFloats
+        var tokens = run.tokens(count: multipliers.count - 1, stateOffset: offset)
+        var ids: [Int] = []
         for row in run.rows {
             tokens.insert(step.tokens[row], at: 0)
             var counts = true
@@ -147,41 +140,14 @@ final class NGramEmbedding: ResidualConnection {
                 if place > 0 { counts = counts && token >= 0 && token != end }
                 return UInt64(UInt32(bitPattern: counts ? token : end))
             }
-            for (index, hash) in hashes.enumerated() {
+            for hash in hashes {
                 var mixed: UInt64 = 0
                 for place in 0..<hash.length { mixed ^= gram[place] &* multipliers[place] }
-                compute.kernels.dequantize(
-                    table.type, table.row(Int(mixed % hash.count + hash.offset)),
-                    output[row] + index * table.columns, table.columns)
+                ids.append(Int(mixed % hash.count + hash.offset))
             }
             tokens.removeLast()
         }
-        for (place, token) in tokens.enumerated() {
-            remembered[place] = Float(bitPattern: UInt32(bitPattern: token + 1))
-        }
-    }
-
-    /// Adds `gated` and its convolution to the residual stream, and stores the last inputs in the state.
-    private func convolve(
-        _ run: RecurrentRun, _ input: Matrix, _ gated: Matrix, into residual: Matrix, _ compute: Compute
-    ) {
-        let (size, past) = (streams * width, run.state + stateOffset)
-        func source(_ row: Int) -> UnsafeMutablePointer<Float> {
-            row < run.rows.lowerBound ? past + (history + row - run.rows.lowerBound) * size : input[row]
-        }
-        compute.forEachPiece(run.rows.count, serially: run.rows.count <= 2) { index, _ in
-            let row = run.rows.lowerBound + index
-            let inputs = taps.indices.map { source(row - (taps.count - 1 - $0) * dilation) }
-            let (x, y) = (residual[row], gated[row])
-            for column in 0..<size {
-                var sum: Float = 0
-                for tap in taps.indices { sum += taps[tap][column] * inputs[tap][column] }
-                x[column] += y[column] + sum / (1 + exp(-sum))
-            }
-        }
-        // Ascending: each slot is read before it is overwritten.
-        for slot in 0..<history {
-            (past + slot * size).update(from: source(run.rows.upperBound - history + slot), count: size)
-        }
+        run.remember(tokens: tokens, stateOffset: offset)
+        return ids
     }
 }

@@ -53,13 +53,10 @@ final class PLaMoMamba: Mixer {
         let projected = work[.projected, rows, 2 * inner]
         compute.multiply(input, by: self.input, into: projected, exact: context.step.answerRows)
         let gate = work[.gate, rows, inner], x = work[.mixtures, rows, inner]
-        compute.forEachRow(of: projected) { row in
-            let width = shape.headWidth
-            for head in 0..<heads {
-                let source = projected[row] + 2 * head * width
-                (gate[row] + head * width).update(from: source, count: width)
-                (x[row] + head * width).update(from: source + width, count: width)
-            }
+        for (part, first) in [(gate, 0), (x, shape.headWidth)] {
+            compute.copy(
+                projected.heads(heads, width: shape.headWidth, from: first, stride: 2 * shape.headWidth),
+                into: part.heads(heads, width: shape.headWidth))
         }
         let convolved = work[.convolved, rows, inner]
         convolution.forward(x, into: convolved, runs, compute)
@@ -70,23 +67,12 @@ final class PLaMoMamba: Mixer {
         for (part, norm) in zip([b, c, low], norms) { compute.normalize(part, norm, into: part) }
         let (steps, decays) = (work[.gains, rows, heads], work[.decays, rows, heads])
         compute.multiply(low, by: step, into: steps)
-        let kernels = compute.kernels.recurrent
-        compute.forEachRow(of: steps) { row in
-            kernels.softplus(steps[row], steps[row], heads)
-            for head in 0..<heads { decays[row][head] = steps[row][head] * rates[head] }
-            kernels.exponential(decays[row], decays[row], heads)
-        }
+        compute.discretize(steps, bias: nil, rates: rates, into: steps, decays: decays)
         let mixed = work[.attended, rows, inner]
         recurrence.forward(
             ScalarDecayRecurrence.Inputs(queries: c, keys: b, values: convolved, decays: decays, gains: steps),
             into: mixed, runs, stateOffset: convolution.stateFloats, compute)
-        compute.forEachRow(of: mixed) { row in
-            for head in 0..<heads {
-                let start = head * shape.headWidth
-                compute.kernels.rows.addMultiple(
-                    mixed[row] + start, convolved[row] + start, skips[head], shape.headWidth)
-            }
-        }
+        compute.add(convolved, timesHeads: skips, to: mixed)
         compute.activate(gate, mixed, .silu, into: mixed)
         compute.multiply(mixed, by: self.output, into: output, exact: context.step.answerRows)
     }

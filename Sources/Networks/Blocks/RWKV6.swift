@@ -1,7 +1,6 @@
 import GGUF
 import Compute
 import KernelFormats
-import Foundation
 
 /// The time mix of RWKV 6 (Peng et al. 2024), and of models in which it replaced attention (QRWKV 6).
 ///
@@ -107,19 +106,16 @@ final class RWKV6: Mixer {
             $0.add(mixture(3), by: receptance, into: queries, exact: exact, sensitive: true)
             $0.add(mixture(4), by: gate, into: gates, exact: exact, sensitive: true)
         }
-        compute.forEachRow(of: rank) { row in
-            for index in 0..<rank.columns { rank[row][index] = tanh(rank[row][index]) }
-        }
+        compute.apply(.tanh, to: rank)
         compute.multiply(rank, by: decayUp, into: decays)
-        compute.forEachRow(of: decays) { finish(decays[$0], keys[$0], values[$0], compute) }
+        compute.discretize(decays, negatedExponentialOf: decayBase)
+        for shared in [keys, values] { compute.repeatHeads(shared, count: kvHeads, width: headWidth) }
+        if bonus == nil { compute.reduce(keys, by: decays) }
 
         let mixed = work[.attended, rows, width]
-        bonus.withUnsafePointer { bonus in
-            recurrence.forward(
-                ChannelDecayRecurrence.Inputs(
-                    queries: queries, keys: keys, values: values, decays: decays, bonus: bonus), into: mixed, runs,
-                stateOffset: shiftFloats, compute)
-        }
+        recurrence.forward(
+            ChannelDecayRecurrence.Inputs(queries: queries, keys: keys, values: values, decays: decays, bonus: bonus),
+            into: mixed, runs, stateOffset: shiftFloats, compute)
         if let norm { compute.normalize(mixed, norm, into: mixed) }
         if bonus != nil {
             compute.activate(gates, mixed, .silu, into: mixed)
@@ -137,13 +133,9 @@ final class RWKV6: Mixer {
         let mixtures = work[.mixtures, rows, 5 * width]
         let rank = work[.lowRank, rows, 5 * extra]
         let base = mixtures[columns: 0, count: width]
-        share.withUnsafeBufferPointer { share in
-            compute.forEachRow(of: base) {
-                TokenShift.interpolate(input[$0], shifts[$0], share.baseAddress!, into: base[$0], count: width)
-            }
-        }
+        compute.interpolate(input, shifts, by: share, into: base)
         compute.multiply(base, by: mixtureDown, into: rank)
-        compute.forEachRow(of: rank) { row in for index in 0..<5 * extra { rank[row][index] = tanh(rank[row][index]) } }
+        compute.apply(.tanh, to: rank)
         compute.multiply {
             for (index, up) in mixtureUps.enumerated() {
                 $0.add(
@@ -151,44 +143,8 @@ final class RWKV6: Mixer {
                     into: mixtures[columns: index * width, count: width])
             }
         }
-        compute.forEachRow(of: mixtures) { row in
-            let (x, shifted) = (input[row], shifts[row])
-            for part in 0..<5 {
-                let out = mixtures[row] + part * width
-                for index in 0..<width {
-                    out[index] = x[index] + shifted[index] * (shares[part * width + index] + out[index])
-                }
-            }
-        }
+        compute.interpolate(input, shifts, adding: shares, toWeightsIn: mixtures)
         return mixtures
-    }
-
-    /// Computes w from its projection's output, and repeats shared keys and values for every head.
-    private func finish(
-        _ decay: UnsafeMutablePointer<Float>, _ key: UnsafeMutablePointer<Float>,
-        _ value: UnsafeMutablePointer<Float>, _ compute: Compute
-    ) {
-        let kernels = compute.kernels.recurrent
-        for index in 0..<width { decay[index] += decayBase[index] }
-        kernels.exponential(decay, decay, width)
-        for index in 0..<width { decay[index] = -decay[index] }
-        kernels.exponential(decay, decay, width)
-        let members = width / headWidth / kvHeads
-        if members > 1 {
-            // Descending: each head is read before it is overwritten.
-            for head in stride(from: width / headWidth - 1, through: 0, by: -1) {
-                (key + head * headWidth).update(from: key + head / members * headWidth, count: headWidth)
-                (value + head * headWidth).update(from: value + head / members * headWidth, count: headWidth)
-            }
-        }
-        if bonus == nil { for index in 0..<width { key[index] -= key[index] * decay[index] } }
-    }
-}
-
-extension [Float]? {
-    fileprivate func withUnsafePointer(_ body: (UnsafePointer<Float>?) -> Void) {
-        guard let self else { return body(nil) }
-        self.withUnsafeBufferPointer { body($0.baseAddress!) }
     }
 }
 

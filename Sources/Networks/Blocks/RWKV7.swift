@@ -1,6 +1,5 @@
 import GGUF
 import Compute
-import Foundation
 
 /// The time mix of RWKV 7 (Peng et al. 2025), and of models in which it replaced attention (ARWKV 7).
 ///
@@ -11,15 +10,14 @@ import Foundation
 /// last token `[width]`, the channel mix's last token `[width]` if there is one, the heads'
 /// `[heads][headWidth][headWidth]`.
 final class RWKV7: Mixer {
-    /// A low-rank projection with a bias: `base + up·f(down·x)`.
+    /// A low-rank projection with a bias: `bias + up·f(down·x)`.
     private struct LowRank {
         let down: Linear
         let up: Linear
-        let base: [Float]?
+        let bias: [Float]?
     }
 
     private let width: Int
-    private let headWidth: Int
     /// Whether this is the first layer, whose values other layers mix into theirs.
     private let isFirst: Bool
     private let shift: TokenShift
@@ -35,9 +33,7 @@ final class RWKV7: Mixer {
     /// Weight of the first layer's values; unused in the first layer.
     private let residual: LowRank?
     private let gate: LowRank?
-    private let keyShare: [Float]
-    private let keyRate: [Float]
-    private let bonus: [Float]
+    private let heads: RWKV7State
     private let norm: Norm?
     private let recurrence: ChannelDecayRecurrence
     private let shiftFloats: Int
@@ -47,19 +43,19 @@ final class RWKV7: Mixer {
         let (file, hyper, name, width) = (layer.file, layer.hyper, layer.name, layer.width)
         self.width = width
         isFirst = layer.index == 0
-        headWidth = try hyper.count("wkv.head_size")
+        let headWidth = try hyper.count("wkv.head_size")
         guard width % headWidth == 0 else {
             throw hyper.invalid("wkv.head_size", "a divisor of the width \(width)", found: headWidth)
         }
         shift = TokenShift(width: width)
         shiftFloats = hasChannelMix ? 2 * width : width
         let mix = name + "time_mix_"
-        func lowRank(_ part: String, _ key: String, hasBase: Bool = true) throws(ModelFileError) -> LowRank {
+        func lowRank(_ part: String, _ key: String, hasBias: Bool = true) throws(ModelFileError) -> LowRank {
             let rank = try hyper.count("attention.\(key)_lora_rank")
             return LowRank(
                 down: try file.linear(mix + part + "1", from: width, to: rank),
                 up: try file.linear(mix + part + "2", from: rank, to: width),
-                base: hasBase ? try file.vector(mix + part + "0.weight", width) : nil)
+                bias: hasBias ? try file.vector(mix + part + "0.weight", width) : nil)
         }
         receptance = try file.linear(mix + "receptance", from: width, to: width)
         key = try file.linear(mix + "key", from: width, to: width)
@@ -69,15 +65,15 @@ final class RWKV7: Mixer {
         rate = try lowRank("a", "iclr")
         // There are no earlier values to mix into the first layer's.
         if isFirst { layer.leaveUnused(["time_mix_v0", "time_mix_v1", "time_mix_v2"]) }
-        if isFirst { layer.leaveUnused(["time_mix_v0", "time_mix_v1", "time_mix_v2"]) }
         residual = isFirst ? nil : try lowRank("v", "value_residual_mix")
         gate =
-            file.tensorIfPresent(mix + "g1.weight") == nil ? nil : try lowRank("g", "gate", hasBase: false)
+            file.tensorIfPresent(mix + "g1.weight") == nil ? nil : try lowRank("g", "gate", hasBias: false)
         mixtureCount = gate == nil ? 5 : 6
         shares = try file.floats(mix + "lerp_fused.weight", dimensions: [width, mixtureCount])
-        keyShare = try file.floats(mix + "k_k.weight", dimensions: [width])
-        keyRate = try file.floats(mix + "k_a.weight", dimensions: [width])
-        bonus = try file.floats(mix + "r_k.weight", dimensions: [width])
+        heads = RWKV7State(
+            headWidth: headWidth, keyShare: try file.floats(mix + "k_k.weight", dimensions: [width]),
+            keyRate: try file.floats(mix + "k_a.weight", dimensions: [width]),
+            bonus: try file.floats(mix + "r_k.weight", dimensions: [width]))
         norm =
             file.tensorIfPresent(mix + "ln.weight") == nil
             ? nil : try Norm(file, rwkvHeads: mix + "ln", width: width, headWidth: headWidth)
@@ -98,24 +94,19 @@ final class RWKV7: Mixer {
         let values = isFirst ? first : work[.value, rows, width]
         let decays = work[.decays, rows, width], writings = work[.writings, rows, width]
         let readings = work[.readings, rows, width], gates = work[.gate, rows, width]
-        let kernels = compute.kernels.recurrent
         compute.multiply {
             $0.add(mixture(0), by: receptance, into: queries, exact: exact, sensitive: true)
             $0.add(mixture(2), by: key, into: keys, exact: exact, sensitive: true)
             $0.add(mixture(3), by: value, into: values, exact: exact, sensitive: true)
         }
-        project(mixture(1), by: decay, tanh, into: decays, work, compute)
+        project(mixture(1), by: decay, .tanh, into: decays, work, compute)
         project(mixture(4), by: rate, nil, into: writings, work, compute)
         if let residual {
             project(mixture(3), by: residual, nil, into: gates, work, compute)
-            compute.forEachRow(of: values) { row in
-                let (v, own, g) = (first[row], values[row], gates[row])
-                kernels.sigmoid(g, g, width)
-                for index in 0..<width { own[index] += (v[index] - own[index]) * g[index] }
-            }
+            compute.move(values, to: first, bySigmoidOf: gates)
         }
-        if let gate { project(mixture(5), by: gate, { 1 / (1 + exp(-$0)) }, into: gates, work, compute) }
-        compute.forEachRow(of: decays) { prepare(decays[$0], keys[$0], readings[$0], writings[$0], compute) }
+        if let gate { project(mixture(5), by: gate, .librarySigmoid, into: gates, work, compute) }
+        heads.prepare(decays, keys, readings: readings, writings: writings, compute)
 
         let mixed = work[.attended, rows, width]
         recurrence.forward(
@@ -123,13 +114,8 @@ final class RWKV7: Mixer {
                 queries: queries, keys: keys, values: values, decays: decays, readings: readings, writings: writings),
             into: mixed, runs, stateOffset: shiftFloats, compute)
         if let norm { compute.normalize(mixed, norm, into: mixed) }
-        compute.forEachRow(of: mixed) { row in
-            addBonus(queries[row], keys[row], values[row], to: mixed[row])
-            if gate != nil {
-                let (y, g) = (mixed[row], gates[row])
-                for index in 0..<width { y[index] *= g[index] }
-            }
-        }
+        heads.addBonus(queries, keys, values, to: mixed, compute)
+        if gate != nil { compute.multiplyValues(mixed, gates, into: mixed) }
         compute.multiply(mixed, by: self.output, into: output, exact: exact, sensitive: true)
     }
 
@@ -138,70 +124,18 @@ final class RWKV7: Mixer {
         let shifts = work[.shifts, input.rows, width]
         shift.forward(input, into: shifts, runs, stateOffset: 0, compute)
         let mixtures = work[.mixtures, input.rows, mixtureCount * width]
-        shares.withUnsafeBufferPointer { shares in
-            compute.forEachRow(of: mixtures) { row in
-                for part in 0..<mixtureCount {
-                    TokenShift.interpolate(
-                        input[row], shifts[row], shares.baseAddress! + part * width,
-                        into: mixtures[row] + part * width, count: width)
-                }
-            }
-        }
+        compute.interpolate(input, shifts, by: shares, into: mixtures)
         return mixtures
     }
 
     private func project(
-        _ input: Matrix, by projection: LowRank, _ function: ((Float) -> Float)?, into output: Matrix,
+        _ input: Matrix, by projection: LowRank, _ function: ValueFunction?, into output: Matrix,
         _ work: Workspace, _ compute: Compute
     ) {
         let rank = work[.lowRank, input.rows, projection.down.weights.rows]
         compute.multiply(input, by: projection.down, into: rank)
-        if let function {
-            compute.forEachRow(of: rank) { row in
-                for index in 0..<rank.columns { rank[row][index] = function(rank[row][index]) }
-            }
-        }
+        if let function { compute.apply(function, to: rank) }
         compute.multiply(rank, by: projection.up, into: output)
-        guard let base = projection.base else { return }
-        base.withUnsafeBufferPointer { base in
-            compute.forEachRow(of: output) {
-                compute.kernels.rows.add(output[$0], base.baseAddress!, width)
-            }
-        }
-    }
-
-    /// Computes w, k, −κ and κ·a of a row from the projections of w, k and a.
-    private func prepare(
-        _ decay: UnsafeMutablePointer<Float>, _ key: UnsafeMutablePointer<Float>,
-        _ reading: UnsafeMutablePointer<Float>, _ writing: UnsafeMutablePointer<Float>, _ compute: Compute
-    ) {
-        let kernels = compute.kernels.recurrent
-        kernels.sigmoid(decay, decay, width)
-        for index in 0..<width { decay[index] *= -0.606_530_66 }
-        kernels.exponential(decay, decay, width)
-        kernels.sigmoid(writing, writing, width)
-        for index in 0..<width { reading[index] = key[index] * keyShare[index] }
-        for start in stride(from: 0, to: width, by: headWidth) {
-            let length = compute.kernels.rows.dot(reading + start, reading + start, headWidth).squareRoot()
-            let scale = -1 / max(length, 1e-12)
-            for index in start..<start + headWidth { reading[index] *= scale }
-        }
-        for index in 0..<width {
-            let rate = writing[index]
-            writing[index] = -reading[index] * rate
-            key[index] += key[index] * keyRate[index] * (rate - 1)
-        }
-    }
-
-    /// Adds each head's `(Σ r·k·bonus)·v`.
-    private func addBonus(
-        _ query: UnsafePointer<Float>, _ key: UnsafePointer<Float>, _ value: UnsafePointer<Float>,
-        to output: UnsafeMutablePointer<Float>
-    ) {
-        for start in stride(from: 0, to: width, by: headWidth) {
-            var weight: Float = 0
-            for index in start..<start + headWidth { weight += query[index] * key[index] * bonus[index] }
-            for index in start..<start + headWidth { output[index] += weight * value[index] }
-        }
+        if let bias = projection.bias { compute.add(bias, to: output) }
     }
 }

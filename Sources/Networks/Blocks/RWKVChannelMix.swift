@@ -1,5 +1,6 @@
 import GGUF
 import Compute
+import KernelFormats
 
 /// RWKV's feed-forward block, `value·relu(key·x)²`, in RWKV 6 times sigmoid(receptance·x). Its inputs interpolate the
 /// token and the previous one; the last token is stored in the layer's state, behind the time mix's.
@@ -32,33 +33,15 @@ final class RWKVChannelMix: FeedForward {
         shift.forward(input, into: shifts, runs, stateOffset: width, compute)
         let mixed = work[.mixtures, rows, 2 * width]
         let (forKey, forReceptance) = (mixed[columns: 0, count: width], mixed[columns: width, count: width])
-        interpolate(input, shifts, keyShare, into: forKey, compute)
-        if let receptanceShare { interpolate(input, shifts, receptanceShare, into: forReceptance, compute) }
+        compute.interpolate(input, shifts, by: keyShare, into: forKey)
+        if let receptanceShare { compute.interpolate(input, shifts, by: receptanceShare, into: forReceptance) }
         let hidden = work[.up, rows, key.weights.rows], gate = work[.gate, rows, width]
         compute.multiply {
             $0.add(forKey, by: key, into: hidden)
             if let receptance { $0.add(forReceptance, by: receptance, into: gate) }
         }
-        compute.forEachRow(of: hidden) { row in
-            let x = hidden[row]
-            for index in 0..<hidden.columns { x[index] = x[index] > 0 ? x[index] * x[index] : 0 }
-        }
+        compute.activate(hidden, .squaredReLU)
         compute.multiply(hidden, by: value, into: output)
-        guard receptance != nil else { return }
-        compute.forEachRow(of: output) { row in
-            let (y, g) = (output[row], gate[row])
-            compute.kernels.recurrent.sigmoid(g, g, width)
-            for index in 0..<width { y[index] *= g[index] }
-        }
-    }
-
-    private func interpolate(
-        _ input: Matrix, _ shifts: Matrix, _ share: [Float], into output: Matrix, _ compute: Compute
-    ) {
-        share.withUnsafeBufferPointer { share in
-            compute.forEachRow(of: output) {
-                TokenShift.interpolate(input[$0], shifts[$0], share.baseAddress!, into: output[$0], count: width)
-            }
-        }
+        if receptance != nil { compute.multiply(output, bySigmoidOf: gate) }
     }
 }

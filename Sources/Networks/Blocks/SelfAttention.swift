@@ -166,12 +166,10 @@ final class SelfAttention: StoringMixer {
     private func takeApart(_ projected: Matrix, _ context: LayerContext) -> (query: Matrix, gate: Matrix) {
         let query = context.work[.query, projected.rows, projected.columns / 2]
         let gate = context.work[.gate, projected.rows, projected.columns / 2]
-        context.compute.forEachRow(of: projected) { row in
-            for head in 0..<shape.heads {
-                let source = projected[row] + 2 * head * keyWidth
-                (query[row] + head * keyWidth).update(from: source, count: keyWidth)
-                (gate[row] + head * keyWidth).update(from: source + keyWidth, count: keyWidth)
-            }
+        for (part, first) in [(query, 0), (gate, keyWidth)] {
+            context.compute.copy(
+                projected.heads(shape.heads, width: keyWidth, from: first, stride: 2 * keyWidth),
+                into: part.heads(shape.heads, width: keyWidth))
         }
         return (query, gate)
     }

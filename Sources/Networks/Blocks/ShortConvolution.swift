@@ -28,16 +28,11 @@ final class ShortConvolution: Mixer {
         compute.multiply(
             input, by: self.input, into: projected, exact: exact, sensitive: self.input.isSensitive)
         let gated = work[.gate, input.rows, width]
-        compute.forEachRow(of: gated) { row in
-            let (b, x, y) = (projected[row], projected[row] + 2 * width, gated[row])
-            for c in 0..<width { y[c] = b[c] * x[c] }
-        }
+        compute.multiplyValues(
+            projected[columns: 0, count: width], projected[columns: 2 * width, count: width], into: gated)
         let convolved = work[.convolved, input.rows, width]
         convolution.forward(gated, into: convolved, runs, compute)
-        compute.forEachRow(of: convolved) { row in
-            let (c, y) = (projected[row] + width, convolved[row])
-            for index in 0..<width { y[index] *= c[index] }
-        }
+        compute.multiplyValues(convolved, projected[columns: width, count: width], into: convolved)
         compute.multiply(
             convolved, by: self.output, into: output, exact: exact, sensitive: self.output.isSensitive)
     }

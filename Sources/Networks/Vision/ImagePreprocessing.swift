@@ -1,3 +1,4 @@
+import Compute
 import Foundation
 
 /// How images are resized and tiled for a model: from the `mmproj` file and its projector type. All sizes match

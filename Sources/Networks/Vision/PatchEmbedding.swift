@@ -25,29 +25,17 @@ struct PatchEmbedding: Sendable {
     /// - Parameter rows: Output, `[leadingRows + patches, width]`.
     func embed(_ image: RGBImage, _ grid: PatchGrid, into rows: Matrix, _ work: Workspace, on compute: Compute) {
         let pixels = work[.gathered, grid.patchCount, 3 * patch * patch]
-        let (scale, offset, patch, width) = (scale, offset, patch, image.size.width)
-        image.bytes.withUnsafeBufferPointer { bytes in
-            compute.forEachRow(of: pixels) { row in
-                let place = grid.places[row]
-                let corner = 3 * (Int(place.row) * patch * width + Int(place.column) * patch)
-                for y in 0..<patch {
-                    for x in 0..<patch {
-                        let pixel = bytes.baseAddress! + corner + 3 * (y * width + x)
-                        for color in 0..<3 {
-                            pixels[row][(color * patch + y) * patch + x] =
-                                Float(pixel[color]) * scale[color] + offset[color]
-                        }
-                    }
-                }
-            }
-        }
+        compute.unfold(
+            image.bytes, width: image.size.width, side: patch, places: grid.places, scale: scale, offset: offset,
+            into: pixels)
         if let pixelNorm { compute.normalize(pixels, pixelNorm, into: pixels) }
         let patches = rows[rows: leadingRows, count: grid.patchCount]
         compute.multiply(pixels, by: kernel, into: patches)
         if let norm { compute.normalize(patches, norm, into: patches) }
         if let classVector {
-            rows[0].update(from: classVector, count: classVector.count)
-            positions?.addClass(to: rows[0], on: compute)
+            let row = rows[rows: 0, count: 1]
+            compute.fill(row, withRow: classVector)
+            positions?.addClass(to: row, on: compute)
         }
         positions?.add(to: patches, grid, on: compute)
         if let lastNorm { compute.normalize(rows, lastNorm, into: rows) }

@@ -25,7 +25,6 @@ struct PatchPositions: Sendable {
     /// Vectors as rows. For `square` and `resized`: the class vector if there is one, then the square row by row; for
     /// `columnsAndRows`: those of columns, then those of rows.
     private let table: [Float]
-    private let width: Int
     /// Vectors per side of the square, or number of columns.
     let side: Int
     private let classVectors: Int
@@ -33,15 +32,14 @@ struct PatchPositions: Sendable {
     init(_ kind: Kind, table: [Float], width: Int, hasClass: Bool) {
         self.kind = kind
         self.table = table
-        self.width = width
         classVectors = hasClass ? 1 : 0
         let vectors = table.count / width - classVectors
         if case .columnsAndRows = kind { side = vectors / 2 } else { side = Int(Double(max(0, vectors)).squareRoot()) }
     }
 
-    /// Adds the class's position vector to a row.
-    func addClass(to row: UnsafeMutablePointer<Float>, on compute: Compute) {
-        add(0, times: 1, to: row, compute.kernels)
+    /// Adds the class's position vector to a row, `[1, width]`.
+    func addClass(to row: Matrix, on compute: Compute) {
+        compute.addVectors(of: table, to: row) { _, add in add(0, 1) }
     }
 
     /// Adds position vectors to patches.
@@ -50,35 +48,25 @@ struct PatchPositions: Sendable {
     func add(to rows: Matrix, _ grid: PatchGrid, on compute: Compute) {
         switch kind {
         case .columnsAndRows:
-            compute.forEachRow(of: rows) { row in
+            compute.addVectors(of: table, to: rows) { row, add in
                 // Patches beyond the table use its last vector.
-                add(min(Int(grid.places[row].column), side - 1), times: 1, to: rows[row], compute.kernels)
-                add(side + min(Int(grid.places[row].row), side - 1), times: 1, to: rows[row], compute.kernels)
+                add(min(Int(grid.places[row].column), side - 1), 1)
+                add(side + min(Int(grid.places[row].row), side - 1), 1)
             }
         case .square:
-            compute.forEachRow(of: rows) { row in
+            compute.addVectors(of: table, to: rows) { row, add in
                 let place = grid.places[row]
-                add(classVectors + Int(place.row) * side + Int(place.column), times: 1, to: rows[row], compute.kernels)
+                add(classVectors + Int(place.row) * side + Int(place.column), 1)
             }
         case .resized(let interpolation):
             let columns = interpolation.taps(from: side, to: grid.patchColumns)
             let lines = interpolation.taps(from: side, to: grid.patchRows)
-            compute.forEachRow(of: rows) { row in
+            compute.addVectors(of: table, to: rows) { row, add in
                 let place = grid.places[row]
                 for (line, y) in lines[Int(place.row)] {
-                    for (column, x) in columns[Int(place.column)] {
-                        add(classVectors + line * side + column, times: x * y, to: rows[row], compute.kernels)
-                    }
+                    for (column, x) in columns[Int(place.column)] { add(classVectors + line * side + column, x * y) }
                 }
             }
-        }
-    }
-
-    private func add(
-        _ vector: Int, times factor: Float, to row: UnsafeMutablePointer<Float>, _ kernels: KernelSet
-    ) {
-        table.withUnsafeBufferPointer {
-            kernels.rows.addMultiple(row, $0.baseAddress! + vector * width, factor, width)
         }
     }
 }

@@ -39,25 +39,14 @@ struct Projector: Sendable {
             switch operation {
             case .concatenate:
                 // The patches are adjacent already.
-                rows = Matrix(rows.base, rows: rows.rows / group, columns: rows.columns * group)
+                rows = rows.reshaped(rows: rows.rows / group, columns: rows.columns * group)
             case .concatenateByChannel:
                 let result = next(rows.rows / group, rows.columns * group)
-                compute.forEachRow(of: result) { row in
-                    for member in 0..<group {
-                        let patch = rows[row * group + member]
-                        for channel in 0..<rows.columns { result[row][channel * group + member] = patch[channel] }
-                    }
-                }
+                compute.interleave(rows, group: group, into: result)
                 rows = result
             case .average:
                 let result = next(rows.rows / group, rows.columns)
-                compute.forEachRow(of: result) { row in
-                    result[row].update(repeating: 0, count: rows.columns)
-                    for member in 0..<group {
-                        compute.add(
-                            rows[row * group + member], times: 1 / Float(group), to: result[row], count: rows.columns)
-                    }
-                }
+                compute.average(rows, group: group, into: result)
                 rows = result
             case .normalize(let norm): compute.normalize(rows, norm, into: rows)
             case .linear(let layer):
@@ -76,11 +65,8 @@ struct Projector: Sendable {
                 rows = raised
             case .scale(let factor): compute.scale(rows, by: factor)
             case .shift(let summands, let factors):
-                compute.forEachRow(of: rows) { row in
-                    for column in 0..<rows.columns {
-                        rows[row][column] = (rows[row][column] + summands[column]) * factors[column]
-                    }
-                }
+                compute.add(summands, to: rows)
+                compute.scale(rows, by: factors)
             }
         }
         return rows

@@ -356,10 +356,7 @@ package struct VisionBuilder {
 
     /// A tensor of computed values.
     private func tensor(_ name: String, _ values: [Float], _ shape: [Int]) throws(ModelFileError) -> TensorView {
-        let bytes = values.withUnsafeBytes { Array($0) }
-        return TensorView(
-            name: name, type: .F32, shape: shape, file: try MappedFile(path: file.path, contents: bytes),
-            range: 0..<bytes.count)
+        try TensorView(name: name, shape: shape, floats: values, path: file.path)
     }
 
     private func rows(_ name: String) throws(ModelFileError) -> Int {

@@ -131,7 +131,8 @@ package final class VisionPass: @unchecked Sendable {
         let parts = [tokens(residual, encoder.projector, norm: encoder.outputNorm, compute)] + stacked
         results = grids.indices.map { index in
             let buffers = parts.map { $0[index] }
-            return ImageRows(buffers, grids[index], width: encoder.outputWidth, rowEnd: encoder.rowEnd)
+            return ImageRows(
+                buffers, grids[index], width: encoder.outputWidth, rowEnd: encoder.rowEnd, on: compute)
         }
         return false
     }
@@ -169,19 +170,22 @@ extension ImageRows {
     /// - Parameters:
     ///   - parts: The token vectors, then those for the first layers, each in the order of `grid.tokens`.
     ///   - rowEnd: Vector to insert after each row except the last.
-    fileprivate convenience init(_ parts: [AlignedBuffer], _ grid: PatchGrid, width: Int, rowEnd: [Float]?) {
+    fileprivate convenience init(
+        _ parts: [AlignedBuffer], _ grid: PatchGrid, width: Int, rowEnd: [Float]?, on compute: Compute
+    ) {
         let count = grid.tokenCount + (rowEnd == nil ? 0 : grid.rows - 1)
         let buffer = AlignedBuffer(floats: count * width * parts.count)
         let matrix = buffer.matrix(rows: count, columns: width * parts.count)
+        let rows = grid.tokens.map { $0 + (rowEnd == nil ? 0 : $0 / grid.columns) }
         for (part, values) in parts.enumerated() {
-            for (index, token) in grid.tokens.enumerated() {
-                let row = token + (rowEnd == nil ? 0 : token / grid.columns)
-                (matrix[row] + part * width).update(from: values.floats + index * width, count: width)
-            }
+            compute.scatter(
+                values.matrix(rows: grid.tokenCount, columns: width), toRows: rows,
+                of: matrix[columns: part * width, count: width])
         }
         for row in 0..<max(0, grid.rows - 1) {
             guard let rowEnd else { break }
-            matrix[row * (grid.columns + 1) + grid.columns].update(from: rowEnd, count: width)
+            let end = matrix[rows: row * (grid.columns + 1) + grid.columns, count: 1]
+            compute.fill(end[columns: 0, count: width], withRow: rowEnd)
         }
         self.init(columns: grid.columns, rows: grid.rows, matrix: matrix, in: buffer)
     }

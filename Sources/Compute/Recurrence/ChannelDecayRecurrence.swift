@@ -1,13 +1,11 @@
-import Compute
-
 /// Heads with a matrix state S `[keyWidth, valueWidth]` that decays by one factor per row of S, wₜ in 0...1:
 ///
 ///     Sₜ = diag(wₜ)·Sₜ₋₁ + kₜ·xₜᵀ    oₜ = Sₜᵀ·qₜ
 ///
 /// where `Kind` defines x. Computed in chunks like `ScalarDecayRecurrence`, but the decay cannot be factored out of the
 /// product of a query and a key: the keys of a chunk are decayed token by token before they are multiplied by queries.
-struct ChannelDecayRecurrence {
-    package enum Kind {
+package struct ChannelDecayRecurrence {
+    package enum Kind: Sendable {
         /// x = v: gated linear attention (Yang et al. 2023).
         case accumulate
         /// x = v, and oₜ = Sₜ₋₁ᵀ·qₜ + (Σ q·u·k)·vₜ with a bonus u for the token itself: RWKV 6 (Peng et al. 2024).
@@ -23,13 +21,21 @@ struct ChannelDecayRecurrence {
     let valueWidth: Int
     let kind: Kind
     /// Factor on queries.
-    var scale: Float = 1
+    let scale: Float
 
-    static let chunk = 16
+    package init(heads: Int, keyWidth: Int, valueWidth: Int, kind: Kind, scale: Float = 1) {
+        self.heads = heads
+        self.keyWidth = keyWidth
+        self.valueWidth = valueWidth
+        self.kind = kind
+        self.scale = scale
+    }
 
-    var stateFloats: Int { heads * keyWidth * valueWidth }
+    package static let chunk = 16
 
-    struct Inputs {
+    package var stateFloats: Int { heads * keyWidth * valueWidth }
+
+    package struct Inputs {
         /// `[rows, heads · keyWidth]`
         let queries: Matrix
         let keys: Matrix
@@ -38,31 +44,47 @@ struct ChannelDecayRecurrence {
         /// w, `[rows, heads · keyWidth]`
         let decays: Matrix
         /// β of the delta rule, `[rows, heads]`.
-        var gains: Matrix?
+        let gains: Matrix?
         /// u, `[heads · keyWidth]`.
-        var bonus: UnsafePointer<Float>?
+        let bonus: [Float]?
         /// a and b of the rank-1 term, `[rows, heads · keyWidth]`.
-        var readings: Matrix?
-        var writings: Matrix?
+        let readings: Matrix?
+        let writings: Matrix?
+
+        package init(
+            queries: Matrix, keys: Matrix, values: Matrix, decays: Matrix, gains: Matrix? = nil,
+            bonus: [Float]? = nil, readings: Matrix? = nil, writings: Matrix? = nil
+        ) {
+            self.queries = queries
+            self.keys = keys
+            self.values = values
+            self.decays = decays
+            self.gains = gains
+            self.bonus = bonus
+            self.readings = readings
+            self.writings = writings
+        }
     }
 
     /// - Parameters:
     ///   - stateOffset: Offset of the matrices `[heads][keyWidth][valueWidth]` in a run's state.
     ///   - output: `[rows, heads · valueWidth]`
-    func forward(
+    package func forward(
         _ inputs: Inputs, into output: Matrix, _ runs: [RecurrentRun], stateOffset: Int, _ compute: Compute
     ) {
         compute.reserveScratch(floats: Head.scratchFloats(self))
         let work = inputs.queries.rows * stateFloats
         compute.timed(ProfiledPart(name: "recurrence")) {
-            compute.forEachPiece(runs.count * heads, serially: work <= 1 << 14) { piece, worker in
-                let (run, head) = (runs[piece / heads], piece % heads)
-                Head(
-                    shape: self, inputs: inputs, output: output, run: run, head: head,
-                    state: run.state + stateOffset + head * keyWidth * valueWidth, kernels: compute.kernels.recurrent,
-                    rowKernels: compute.kernels.rows,
-                    scratch: compute.scratchOfWorker(worker)
-                ).forward()
+            (inputs.bonus ?? []).withUnsafeBufferPointer { bonus in
+                compute.forEachPiece(runs.count * heads, serially: work <= 1 << 14) { piece, worker in
+                    let (run, head) = (runs[piece / heads], piece % heads)
+                    Head(
+                        shape: self, inputs: inputs, bonus: bonus.baseAddress, output: output, run: run, head: head,
+                        state: run.state + stateOffset + head * keyWidth * valueWidth,
+                        kernels: compute.kernels.recurrent, rowKernels: compute.kernels.rows,
+                        scratch: compute.scratchOfWorker(worker)
+                    ).forward()
+                }
             }
         }
     }
@@ -71,6 +93,7 @@ struct ChannelDecayRecurrence {
     private struct Head {
         let shape: ChannelDecayRecurrence
         let inputs: Inputs
+        let bonus: UnsafePointer<Float>?
         let output: Matrix
         let run: RecurrentRun
         let head: Int
@@ -155,7 +178,7 @@ struct ChannelDecayRecurrence {
             switch shape.kind {
             case .accumulate: break
             case .bonus:
-                let bonus = inputs.bonus! + head * shape.keyWidth
+                let bonus = bonus! + head * shape.keyWidth
                 let (key, query) = (inputs.keys[row], inputs.queries[row])
                 var weight: Float = 0
                 for d in 0..<shape.keyWidth {

@@ -1,39 +1,3 @@
-import Compute
-
-/// Rows of a step that continue one sequence, with its state of a recurrent layer.
-struct RecurrentRun {
-    let rows: Range<Int>
-    /// Position of the first row in the sequence.
-    let start: Int
-    /// Whether the rows are decoded. They are then computed one by one, so that drafted tokens, and answers recomputed
-    /// after preemption, give the same bits as plain decoding.
-    var isAnswer = false
-    let state: UnsafeMutablePointer<Float>
-
-    /// Calls `body` with each chunk of rows. Chunks begin at multiples of `length` in the sequence, so that a prompt
-    /// split there gives the same bits as the whole.
-    func forEachChunk(length: Int, _ body: (_ first: Int, _ count: Int) -> Void) {
-        var row = rows.lowerBound
-        while row < rows.upperBound {
-            let position = start + row - rows.lowerBound
-            let count = isAnswer ? 1 : min(length - position % length, rows.upperBound - row)
-            body(row, count)
-            row += count
-        }
-    }
-}
-
-extension LayerContext {
-    /// The step's segments, with their states of this layer.
-    var runs: [RecurrentRun] {
-        step.segments.map {
-            RecurrentRun(
-                rows: $0.rows, start: $0.start, isAnswer: $0.rows.lowerBound < step.answerRows,
-                state: $0.state.recurrent(layer: layer))
-        }
-    }
-}
-
 /// Heads with a matrix state S `[keyWidth, valueWidth]` that decays by one factor per token:
 ///
 ///     Sₜ = gₜ·Sₜ₋₁ + kₜ·xₜᵀ        oₜ = Sₜᵀ·qₜ
@@ -43,7 +7,7 @@ extension LayerContext {
 /// Computed in chunks: with Γᵢⱼ = gⱼ₊₁⋯gᵢ within a chunk that begins with the state S, oᵢ = Γᵢ·Sᵀqᵢ + Σⱼ
 /// Γᵢⱼ·(qᵢ·kⱼ)·xⱼ, which is matrix products; the x of the delta rule solve a triangular system, row by row. A decoded
 /// token is a chunk of one. Γ are products of factors up to 1, so nothing overflows.
-struct ScalarDecayRecurrence {
+package struct ScalarDecayRecurrence {
     /// Number of groups of heads that share queries and keys.
     let groups: Int
     let heads: Int
@@ -51,15 +15,26 @@ struct ScalarDecayRecurrence {
     let valueWidth: Int
     let isDelta: Bool
     /// Whether group g has the heads g, g + groups, g + 2·groups, … instead of neighbours.
-    var interleavesGroups = false
+    var interleavesGroups: Bool
 
-    static let chunk = 32
+    package init(
+        groups: Int, heads: Int, keyWidth: Int, valueWidth: Int, isDelta: Bool, interleavesGroups: Bool = false
+    ) {
+        self.groups = groups
+        self.heads = heads
+        self.keyWidth = keyWidth
+        self.valueWidth = valueWidth
+        self.isDelta = isDelta
+        self.interleavesGroups = interleavesGroups
+    }
+
+    package static let chunk = 32
     /// Heads of a group that one worker computes in turn, reusing the products of queries and keys.
     private static let pieceHeads = 8
 
-    var stateFloats: Int { heads * keyWidth * valueWidth }
+    package var stateFloats: Int { heads * keyWidth * valueWidth }
 
-    struct Inputs {
+    package struct Inputs {
         /// `[rows, groups · keyWidth]`
         let queries: Matrix
         let keys: Matrix
@@ -68,12 +43,20 @@ struct ScalarDecayRecurrence {
         /// g and β, `[rows, heads]`; g in 0...1.
         let decays: Matrix
         let gains: Matrix
+
+        package init(queries: Matrix, keys: Matrix, values: Matrix, decays: Matrix, gains: Matrix) {
+            self.queries = queries
+            self.keys = keys
+            self.values = values
+            self.decays = decays
+            self.gains = gains
+        }
     }
 
     /// - Parameters:
     ///   - stateOffset: Offset of the matrices `[heads][keyWidth][valueWidth]` in a run's state.
     ///   - output: `[rows, heads · valueWidth]`
-    func forward(
+    package func forward(
         _ inputs: Inputs, into output: Matrix, _ runs: [RecurrentRun], stateOffset: Int, _ compute: Compute
     ) {
         let members = heads / groups

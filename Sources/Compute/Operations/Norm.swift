@@ -1,5 +1,3 @@
-package import Compute
-
 /// A normalization of rows: `weight · normalized(x) + bias`.
 package struct Norm: Sendable {
     package enum Kind: Sendable {
@@ -9,13 +7,13 @@ package struct Norm: Sendable {
         case layer
     }
 
-    var kind: Kind
+    package var kind: Kind
     /// One value per column of a row, or of a part of a row.
-    var weight: [Float]
-    var bias: [Float]?
-    var epsilon: Float
+    package var weight: [Float]
+    package var bias: [Float]?
+    package var epsilon: Float
     /// Number of values normalized together: all of `weight`, or a part of it (a head), each part with its own weights.
-    var groupWidth: Int
+    package var groupWidth: Int
 
     package init(_ kind: Kind, weight: [Float], bias: [Float]? = nil, epsilon: Float, groupWidth: Int? = nil) {
         self.kind = kind

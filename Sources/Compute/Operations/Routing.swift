@@ -1,17 +1,16 @@
-import Compute
-import Foundation
+import Platform
 
 /// The assignment of a step's rows to experts: the best few of each row's router logits, and the rows of each expert.
 ///
 /// One instance serves all layers of a network: it holds the last step that it routed. Each pair of a row and an expert
 /// has a place; places are sorted by expert, then by row, so that an expert's decode rows come before its prefill rows.
-final class Routing {
+package final class Routing {
     /// Experts per layer.
-    let count: Int
+    package let count: Int
     /// Experts per row.
-    let used: Int
+    package let used: Int
     /// Function from router logits to scores.
-    enum Gating: Sendable {
+    package enum Gating: Sendable {
         case softmax, sigmoid
         /// The highest logits are selected; the weights are their softmax.
         case softmaxOfChosen
@@ -30,7 +29,7 @@ final class Routing {
     private let groups: Int
     private let usedGroups: Int
     /// Whether weights multiply the experts' inputs.
-    let weighsInputs: Bool
+    package let weighsInputs: Bool
 
     /// `[rows][used]`, each row's experts in ascending order.
     private var experts: [Int32] = []
@@ -48,7 +47,7 @@ final class Routing {
     /// `weights` by place.
     private var weightAtPlace: [Float] = []
 
-    init(
+    package init(
         count: Int, used: Int, gating: Gating = .softmax, normalizes: Bool, scale: Float, groups: Int = 1,
         usedGroups: Int = 1, weighsInputs: Bool = false
     ) {
@@ -70,7 +69,7 @@ final class Routing {
     ///   - logits: `[rows, count]`. Overwritten by scores.
     ///   - selectionBias: Added to the scores for selection, but not to the weights.
     ///   - fixed: The experts of a row, `[used]`; `nil`: the best are selected.
-    func route(
+    package func route(
         _ logits: Matrix, selectionBias: [Float]? = nil, fixed: ((_ row: Int) -> ArraySlice<Int32>)? = nil,
         on compute: Compute
     ) {
@@ -113,7 +112,7 @@ final class Routing {
 
     /// Routes a step to the groups of the experts that `other` selected. A group has the sum of its experts' weights. If a row
     /// has fewer groups than `used`, the first others fill its places, with weight 0.
-    func route(toGroupsOf other: Routing, size: Int, rows: Int) {
+    package func route(toGroupsOf other: Routing, size: Int, rows: Int) {
         reserve(rows * used)
         for row in 0..<rows {
             let places = row * used..<(row + 1) * used
@@ -151,17 +150,17 @@ final class Routing {
     private func score(_ row: UnsafeMutablePointer<Float>) {
         switch gating {
         case .softmaxOfChosen, .sparseMixer: break
-        case .sigmoid: for expert in 0..<count { row[expert] = 1 / (1 + exp(-row[expert])) }
+        case .sigmoid: for expert in 0..<count { row[expert] = 1 / (1 + expf(-row[expert])) }
         case .rootOfSoftplus:
             for expert in 0..<count {
-                row[expert] = (row[expert] > 20 ? row[expert] : log1p(exp(row[expert]))).squareRoot()
+                row[expert] = (row[expert] > 20 ? row[expert] : log1pf(expf(row[expert]))).squareRoot()
             }
         case .softmax:
             var largest = -Float.infinity
             for expert in 0..<count { largest = max(largest, row[expert]) }
             var sum: Float = 0
             for expert in 0..<count {
-                row[expert] = exp(row[expert] - largest)
+                row[expert] = expf(row[expert] - largest)
                 sum += row[expert]
             }
             for expert in 0..<count { row[expert] /= sum }
@@ -216,7 +215,7 @@ final class Routing {
         for place in 0..<used { largest = max(largest, scores[Int(experts[place])]) }
         for place in 0..<used {
             let score = scores[Int(experts[place])]
-            weights[place] = gating == .softmaxOfChosen ? exp(score - largest) : score
+            weights[place] = gating == .softmaxOfChosen ? expf(score - largest) : score
             sum += weights[place]
         }
         // At least the smallest normal half-precision number: sigmoids may all be 0.
@@ -236,7 +235,7 @@ final class Routing {
                 let isLeft = !(0..<place).contains { experts[$0] == Int32(expert) }
                 let distance = (largest - logits[expert]) / max(abs(logits[expert]), largest)
                 // Not a number, for two zeros, is near.
-                if isLeft, !(distance > 0.02) { sum += exp(logits[expert] - largest) }
+                if isLeft, !(distance > 0.02) { sum += expf(logits[expert] - largest) }
             }
             weights[place] = scale / sum
         }
@@ -275,13 +274,13 @@ final class Routing {
     // MARK: Result
 
     /// A range of experts to compute at once, with the places of those that have rows.
-    struct Pass {
+    package struct Pass {
         fileprivate let experts: Range<Int>
-        let places: Range<Int>
+        package let places: Range<Int>
     }
 
     /// Calls `body` with as many experts at a time as have at most `limit` places together, but at least one.
-    func forEachPass(limit: Int, _ body: (Pass) -> Void) {
+    package func forEachPass(limit: Int, _ body: (Pass) -> Void) {
         var first = 0
         while first < count {
             var end = first + 1
@@ -294,29 +293,37 @@ final class Routing {
     }
 
     /// The experts of a pass with rows, ascending.
-    func experts(of pass: Pass) -> some Sequence<Int> {
+    package func experts(of pass: Pass) -> some Sequence<Int> {
         pass.experts.lazy.filter { [self] in !places(of: $0).isEmpty }
     }
 
-    func places(of expert: Int) -> Range<Int> { starts[expert]..<starts[expert + 1] }
+    package func places(of expert: Int) -> Range<Int> { starts[expert]..<starts[expert + 1] }
 
-    func row(at place: Int) -> Int { Int(rowAtPlace[place]) }
-
-    func weight(at place: Int) -> Float { weightAtPlace[place] }
+    package func row(at place: Int) -> Int { Int(rowAtPlace[place]) }
 
     /// How many of an expert's rows precede `row` of the step.
-    func rows(of expert: Int, before row: Int) -> Int {
+    package func rows(of expert: Int, before row: Int) -> Int {
         places(of: expert).prefix { rowAtPlace[$0] < row }.count
     }
 
+    /// Copies the rows of `input` that belong to a pass's places, weighted if weights multiply inputs: `[places, width]`.
+    package func gather(_ input: Matrix, of pass: Pass, into rows: Matrix, on compute: Compute) {
+        compute.forEachRow(of: rows) { place in
+            let index = pass.places.lowerBound + place
+            rows[place].update(from: input[Int(rowAtPlace[index])], count: input.columns)
+            guard weighsInputs else { return }
+            let weight = weightAtPlace[index]
+            for column in 0..<input.columns { rows[place][column] *= weight }
+        }
+    }
+
     /// Adds the weighted outputs of a pass, `[places, width]`, to their rows, in the order of each row's experts.
-    func add(_ outputs: Matrix, of pass: Pass, to residual: Matrix, on compute: Compute) {
+    package func add(_ outputs: Matrix, of pass: Pass, to residual: Matrix, on compute: Compute) {
         compute.forEachRow(of: residual) { row in
             for index in row * used..<(row + 1) * used where pass.places.contains(Int(places[index])) {
-                compute.add(
-                    outputs[Int(places[index]) - pass.places.lowerBound], times: weighsInputs ? 1 : weights[index],
-                    to: residual[row],
-                    count: residual.columns)
+                compute.kernels.rows.addMultiple(
+                    residual[row], outputs[Int(places[index]) - pass.places.lowerBound],
+                    weighsInputs ? 1 : weights[index], residual.columns)
             }
         }
     }

@@ -1,0 +1,37 @@
+extension Compute {
+    /// Channels that a worker scans in turn.
+    private static let scanChannels = 64
+
+    /// Mamba's recurrence: `h = exp(Δ·A)·h + Δ·B·x`, `output = C·h + D·x`.
+    ///
+    /// - Parameters:
+    ///   - input: x, `[rows, channels]`
+    ///   - steps: Δ, `[rows, channels]`
+    ///   - b: `[rows, states]`, and `c` likewise.
+    ///   - rates: A, `[states][channels]`
+    ///   - skips: D, `[channels]`
+    ///   - stateOffset: Offset of h, `[states][channels]`, in a run's state.
+    ///   - output: May be `steps`.
+    package func selectiveScan(
+        _ input: Matrix, steps: Matrix, b: Matrix, c: Matrix, rates: [Float], skips: [Float], _ runs: [RecurrentRun],
+        stateOffset: Int, into output: Matrix
+    ) {
+        let (channels, states) = (input.columns, b.columns)
+        assert(input.stride == steps.stride && output.stride == steps.stride && b.stride == c.stride, "other strides")
+        let pieces = (channels + Self.scanChannels - 1) / Self.scanChannels
+        rates.withUnsafeBufferPointer { rates in
+            skips.withUnsafeBufferPointer { skips in
+                let isSmall = input.rows * states * channels <= 1 << 12
+                forEachPiece(runs.count * pieces, serially: isSmall) { piece, _ in
+                    let run = runs[piece / pieces]
+                    let (row, first) = (run.rows.lowerBound, piece % pieces * Self.scanChannels)
+                    kernels.recurrent.selectiveScan(
+                        input[row] + first, steps[row] + first, steps.stride, b[row], c[row], b.stride,
+                        rates.baseAddress! + first, skips.baseAddress! + first, run.state + stateOffset + first,
+                        channels, run.rows.count, min(Self.scanChannels, channels - first), states,
+                        output[row] + first)
+                }
+            }
+        }
+    }
+}
