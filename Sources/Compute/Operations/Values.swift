@@ -37,13 +37,11 @@ extension Compute {
         }
     }
 
-    /// `output = left · right`, value by value.
-    ///
-    /// - Parameter output: May be `left` or `right`.
-    package func multiplyValues(_ left: Matrix, _ right: Matrix, into output: Matrix) {
-        forEachRow(of: output) { row in
-            let (x, y, product) = (left[row], right[row], output[row])
-            for index in 0..<output.columns { product[index] = x[index] * y[index] }
+    /// Multiplies each value by the other matrix's.
+    package func multiply(_ matrix: Matrix, byValuesOf factors: Matrix) {
+        forEachRow(of: matrix) { row in
+            let (x, factor) = (matrix[row], factors[row])
+            for index in 0..<matrix.columns { x[index] *= factor[index] }
         }
     }
 
@@ -78,7 +76,15 @@ extension Compute {
     /// Applies the activation in place.
     package func activate(_ matrix: Matrix, _ activation: Activation) {
         timed(ProfiledPart(name: "activation")) {
-            forEachRow(of: matrix) { row in kernels.activate(matrix[row], activation, matrix[row], matrix.columns) }
+            forEachRow(of: matrix) { row in
+                let (x, count) = (matrix[row], matrix.columns)
+                if case .squaredReLU = activation {
+                    // The tiers have no kernel for it; the compiler makes vectors of this loop.
+                    for index in 0..<count { x[index] = x[index] > 0 ? x[index] * x[index] : 0 }
+                } else {
+                    kernels.activate(x, activation, x, count)
+                }
+            }
         }
     }
 

@@ -115,7 +115,7 @@ final class RWKV7: Mixer {
             into: mixed, runs, stateOffset: shiftFloats, compute)
         if let norm { compute.normalize(mixed, norm, into: mixed) }
         heads.addBonus(queries, keys, values, to: mixed, compute)
-        if gate != nil { compute.multiplyValues(mixed, gates, into: mixed) }
+        if gate != nil { compute.multiply(mixed, byValuesOf: gates) }
         compute.multiply(mixed, by: self.output, into: output, exact: exact, sensitive: true)
     }
 

@@ -27,12 +27,11 @@ final class ShortConvolution: Mixer {
         let projected = work[.projected, input.rows, 3 * width]
         compute.multiply(
             input, by: self.input, into: projected, exact: exact, sensitive: self.input.isSensitive)
-        let gated = work[.gate, input.rows, width]
-        compute.multiplyValues(
-            projected[columns: 0, count: width], projected[columns: 2 * width, count: width], into: gated)
+        let gated = projected[columns: 0, count: width]
+        compute.multiply(gated, byValuesOf: projected[columns: 2 * width, count: width])
         let convolved = work[.convolved, input.rows, width]
         convolution.forward(gated, into: convolved, runs, compute)
-        compute.multiplyValues(convolved, projected[columns: width, count: width], into: convolved)
+        compute.multiply(convolved, byValuesOf: projected[columns: width, count: width])
         compute.multiply(
             convolved, by: self.output, into: output, exact: exact, sensitive: self.output.isSensitive)
     }
