@@ -9,6 +9,7 @@
 # make clients  drive the server with real clients    fetches them from PyPI into .build/clients
 # make agents   drive coding agents against the server  fetches them from PyPI into .build/agents  PYTHON=python3.12
 # make fuzz     parsers of untrusted bytes in libFuzzer  FUZZERS='RequestParser GGUF' RUNS=10000000 FUZZED_WITH=fuzzer
+# make arm      the programs for arm64, on Debian 13 for x86-64, tried in QEMU
 # make house    count what the code consists of      lines, types, public names; files that know of one sampler, format, option
 # make format   format the sources
 #
@@ -17,7 +18,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run chat bench deb dist test speed-report keep-speed clients agents fuzz house lint format packages model
+.PHONY: help run chat bench deb dist test speed-report keep-speed clients agents fuzz arm house lint format packages model
 
 PACKAGES := libopenblas-dev libssl-dev libsqlite3-dev libedit-dev libpng-dev libturbojpeg0-dev libwebp-dev
 MODEL ?= $(wildcard models/*.gguf)
@@ -148,6 +149,10 @@ fuzz-%:
 	cd Tests/Fuzz; \
 	SWIFT_BACKTRACE=enable=no ../../$(FUZZ_BUILD)/release/Fuzz$* -runs=$(RUNS) -detect_leaks=0 "$${@:2}" ../../.build/corpus/$$1 \
 	    $$(ls -d Seeds/$$1 2>/dev/null)
+
+arm: PACKAGES += swiftlang-dev qemu-user curl python3
+arm: packages
+	@Tests/ARM/engine.sh
 
 house:
 	@Tests/House/measure.sh

@@ -21,36 +21,44 @@ let tests = common + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
 // Builds the kernels for AVX-512 with functions for AVX2 in place of the instructions, and their tests alone.
 let emulatesAVX512 = Context.environment["LOCALLLM_EMULATE_AVX512"] != nil
 
+// The tiers of kernels are those of the processor that is built for; a cross build names it.
 #if arch(x86_64)
-    let avx2Flags = ["avx2", "fma", "f16c"].flatMap { ["-Xcc", "-m\($0)"] }
-    let avx512Flags =
-        avx2Flags + ["avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni"].flatMap { ["-Xcc", "-m\($0)"] }
-    let tierTargets: [Target] = [
-        .target(
-            name: "KernelsAVX2", dependencies: ["CIntrinsics", "KernelFormats", "KernelsFloat"],
-            path: "Sources/Kernels/AVX2", swiftSettings: kernel + [.unsafeFlags(avx2Flags)]),
-        .target(
-            name: "KernelsAVX512", dependencies: ["CIntrinsics", "KernelFormats", "KernelsFloat", "KernelsAVX2"],
-            path: emulatesAVX512 ? "Tests/EmulatedAVX512" : "Sources/Kernels/AVX512",
-            swiftSettings: kernel + [.unsafeFlags(emulatesAVX512 ? avx2Flags : avx512Flags)]),
-    ]
-    let tiers: [Target.Dependency] = ["KernelsAVX2", "KernelsAVX512"]
+    let host = "x86_64"
 #elseif arch(arm64)
-    let tierTargets: [Target] = [
-        .target(
-            name: "KernelsNEON", dependencies: ["CIntrinsics", "KernelFormats", "KernelsFloat"],
-            path: "Sources/Kernels/NEON",
-            swiftSettings: kernel + [.unsafeFlags(["-Xcc", "-march=armv8.2-a+dotprod"])]),
-        .target(
-            name: "KernelsNEONMatrix", dependencies: ["CIntrinsics", "KernelFormats", "KernelsNEON"],
-            path: "Sources/Kernels/NEONMatrix",
-            swiftSettings: kernel + [.unsafeFlags(["-Xcc", "-march=armv8.2-a+dotprod+i8mm+bf16"])]),
-    ]
-    let tiers: [Target.Dependency] = ["KernelsNEON", "KernelsNEONMatrix"]
+    let host = "arm64"
 #else
-    let tierTargets: [Target] = []
-    let tiers: [Target.Dependency] = []
+    let host = "other"
 #endif
+let avx2Flags = ["avx2", "fma", "f16c"].flatMap { ["-Xcc", "-m\($0)"] }
+let avx512Flags =
+    avx2Flags + ["avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni"].flatMap { ["-Xcc", "-m\($0)"] }
+let tierTargets: [Target] =
+    switch Context.environment["LOCALLLM_ARCHITECTURE"] ?? host {
+    case "x86_64":
+        [
+            .target(
+                name: "KernelsAVX2", dependencies: ["CIntrinsics", "KernelFormats", "KernelsFloat"],
+                path: "Sources/Kernels/AVX2", swiftSettings: kernel + [.unsafeFlags(avx2Flags)]),
+            .target(
+                name: "KernelsAVX512", dependencies: ["CIntrinsics", "KernelFormats", "KernelsFloat", "KernelsAVX2"],
+                path: emulatesAVX512 ? "Tests/EmulatedAVX512" : "Sources/Kernels/AVX512",
+                exclude: emulatesAVX512 ? ["Kernels/Results.swift"] : [],
+                swiftSettings: kernel + [.unsafeFlags(emulatesAVX512 ? avx2Flags : avx512Flags)]),
+        ]
+    case "arm64":
+        [
+            .target(
+                name: "KernelsNEON", dependencies: ["CIntrinsics", "KernelFormats", "KernelsFloat"],
+                path: "Sources/Kernels/NEON",
+                swiftSettings: kernel + [.unsafeFlags(["-Xcc", "-march=armv8.2-a+dotprod"])]),
+            .target(
+                name: "KernelsNEONMatrix", dependencies: ["CIntrinsics", "KernelFormats", "KernelsNEON"],
+                path: "Sources/Kernels/NEONMatrix",
+                swiftSettings: kernel + [.unsafeFlags(["-Xcc", "-march=armv8.2-a+dotprod+i8mm+bf16"])]),
+        ]
+    default: []
+    }
+let tiers: [Target.Dependency] = tierTargets.map { .target(name: $0.name) }
 
 // The macros are compiled against the SwiftSyntax that the toolchain brings. Its folder lies beside the library
 // PackageDescription, which this manifest has mapped. `getline`, since Foundation reads a file of unknown size only in part.

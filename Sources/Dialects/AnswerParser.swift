@@ -48,12 +48,10 @@ public struct AnswerMessage: Sendable, Equatable {
 ///
 /// The result does not depend on how the text is split. Text that is not a call is content; there are no errors.
 public struct AnswerParser: Sendable {
-    private enum Reader: Sendable {
-        case marked(MarkedAnswer)
-        case harmony(HarmonyAnswer)
-    }
-
-    private var reader: Reader
+    // One of them is there. Not an enum: Swift 6.0 copies a payload that is taken out and put back, and with it all text
+    // that it holds back.
+    private var marked: MarkedAnswer?
+    private var harmony: HarmonyAnswer?
 
     /// - Parameters:
     ///   - tools: Functions that may be called. Text that looks like a call of another one is content.
@@ -65,12 +63,12 @@ public struct AnswerParser: Sendable {
         _ dialect: Dialect, tools: [DeclaredTool], after prompt: String, unwrapsFence: Bool = false,
         readsBareCalls: Bool = true
     ) {
-        reader =
-            dialect.isHarmony
-            ? .harmony(HarmonyAnswer(tools: tools, after: prompt))
-            : .marked(
-                MarkedAnswer(
-                    dialect, tools: tools, after: prompt, unwrapsFence: unwrapsFence, readsBareCalls: readsBareCalls))
+        if dialect.isHarmony {
+            harmony = HarmonyAnswer(tools: tools, after: prompt)
+        } else {
+            marked = MarkedAnswer(
+                dialect, tools: tools, after: prompt, unwrapsFence: unwrapsFence, readsBareCalls: readsBareCalls)
+        }
     }
 
     /// Parses the next piece of the answer.
@@ -80,31 +78,15 @@ public struct AnswerParser: Sendable {
     public mutating func finish() -> [AnswerDelta] { read("", isLast: true) }
 
     /// Whether the last text was reasoning, or the marker that ends it.
-    public var isReasoning: Bool {
-        switch reader {
-        case .marked(let answer): answer.isReasoning
-        case .harmony(let answer): answer.isReasoning
-        }
-    }
+    public var isReasoning: Bool { marked?.isReasoning ?? harmony?.isReasoning ?? false }
 
     /// Bytes of the answer before its content; `nil` while unknown.
-    public var contentStart: Int? {
-        switch reader {
-        case .marked(let answer): answer.contentStart
-        case .harmony(let answer): answer.contentStart
-        }
-    }
+    public var contentStart: Int? { marked?.contentStart ?? harmony?.contentStart }
 
     private mutating func read(_ text: String, isLast: Bool) -> [AnswerDelta] {
         var output = DeltaList()
-        switch reader {
-        case .marked(var answer):
-            answer.read(text, isLast: isLast, &output)
-            reader = .marked(answer)
-        case .harmony(var answer):
-            answer.read(text, isLast: isLast, &output)
-            reader = .harmony(answer)
-        }
+        marked?.read(text, isLast: isLast, &output)
+        harmony?.read(text, isLast: isLast, &output)
         return output.deltas
     }
 }

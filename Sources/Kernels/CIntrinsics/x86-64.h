@@ -67,3 +67,5 @@ AVX512_FUNCTION __m512i in_order_wide(__m512i a) { __asm__("" : "+v"(a)); return
 static inline __attribute__((always_inline)) const void *to_read_again(const void *p) { __asm__("" : "+r"(p)); return p; }
 // The same value, computed here and not later.
 AVX512_FUNCTION __m512 at_once(__m512 a) { __asm__ volatile("" : "+v"(a)); return a; }
+
+#include "results512.h"

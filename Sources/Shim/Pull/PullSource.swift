@@ -22,7 +22,9 @@ struct PullSource: Equatable {
     ///   - hub: Base URL of `hf:`; tests pass their own.
     init(_ text: String, hub: URL = Self.hub) throws(UsageError) {
         let url = text.utf8.starts(with: "hf:".utf8) ? try Self.hubURL(text, hub) : try Self.plainURL(text)
-        let name = url.lastPathComponent
+        // `lastPathComponent` of Swift 6.0 is not decoded.
+        let segment = url.path(percentEncoded: true).split(separator: "/").last
+        let name = segment?.removingPercentEncoding ?? ""
         guard Self.isSafe(name), name.utf8.count > 5, name.utf8.suffix(5).elementsEqual(".gguf".utf8) else {
             throw UsageError("'\(text)': expected a file whose name ends in .gguf, found '\(name)'")
         }
