@@ -27,7 +27,7 @@ enum Bench {
             return 2
         }
         if ["--help", "-h", "help"].contains(name) {
-            print(overview)
+            print(overview())
             return 0
         }
         guard let command = commands.first(where: { $0.name == name }) else {
@@ -70,10 +70,11 @@ enum Bench {
 
     private static let helpOption = Option("-h", "--help", help: "print this")
 
-    static var overview: String {
+    static func overview(width columns: Int = helpWidth) -> String {
         let width = (commands.map { $0.name.count }.max() ?? 0) + 2
         let lines = commands.map {
-            "  \($0.name)\(String(repeating: " ", count: width - $0.name.count))\($0.summary)"
+            "  \($0.name)\(String(repeating: " ", count: width - $0.name.count))"
+                + $0.summary.wrapped(to: columns, indent: width + 2)
         }
         return """
             usage: bench COMMAND [OPTION…]
@@ -84,14 +85,12 @@ enum Bench {
             """
     }
 
-    static func help(of command: any Command.Type) -> String {
+    static func help(of command: any Command.Type, width: Int = helpWidth) -> String {
         """
         usage: bench \(command.name) \(command.synopsis)
 
         \(command.details)
-
-        \(groups(of: command).help)
-        """
+        """.filled(to: width) + "\n\n" + groups(of: command).help(width: width)
     }
 
     private static func complain(_ message: String) { printToStandardError("bench: \(message)") }

@@ -46,7 +46,12 @@ struct CompareCommand: Command {
         switch format {
         case .json: try printJSON(pairs, pretty: true)
         case .md:
-            print([Self.render(pairs), Self.words(pairs), origins.joined(separator: "\n")].joined(separator: "\n\n"))
+            let width = terminalWidth(.output)
+            print(
+                [
+                    Self.render(pairs, width: width), Self.words(pairs, width: min(width ?? 120, 120)),
+                    origins.joined(separator: "\n"),
+                ].joined(separator: "\n\n"))
         }
         if let reportFile { try CompareReport.report(pairs, origins).write(to: reportFile) }
         return true
@@ -182,22 +187,27 @@ struct CompareCommand: Command {
 
     /// `A: old.json (AMD EPYC, build 1a2b3c4)`
     static func origin(_ name: String, _ path: String, _ results: [Result]) -> String {
-        let parts = [results.compactMap(\.cpu), results.compactMap(\.commit).map { "build \($0)" }]
+        let parts = [
+            results.compactMap(\.cpu), results.compactMap(\.commit).filter { $0 != "unknown" }.map { "build \($0)" },
+        ]
         let texts =
             parts.flatMap { values in Set(values).sorted() } + [results.compactMap(\.time).max()].compactMap(\.self)
         return "\(name): \(path)" + (texts.isEmpty ? "" : " (\(texts.joined(separator: ", ")))")
     }
 
     /// What the table says, in sentences.
-    static func words(_ pairs: [Pair]) -> String {
-        (pairs.map(\.words) + [noiseMeans].compactMap { pairs.contains { $0.noise != nil } ? $0 : nil })
-            .map { $0.wrapped(to: 120) }.joined(separator: "\n")
+    ///
+    /// - Parameter width: Columns of a line; `nil`: a line per sentence.
+    static func words(_ pairs: [Pair], width: Int? = 120) -> String {
+        let sentences = pairs.map(\.words) + (pairs.contains { $0.noise != nil } ? [noiseMeans] : [])
+        return sentences.map { sentence in width.map { sentence.wrapped(to: $0) } ?? sentence }.joined(separator: "\n")
     }
 
     private static let noiseMeans =
         "Noise is how far the means of two runs of the same program may be apart in 19 of 20 comparisons, as the samples vary."
 
-    static func render(_ pairs: [Pair]) -> String {
+    /// - Parameter width: Columns of the terminal; `nil`: the table may have any width.
+    static func render(_ pairs: [Pair], width: Int? = nil) -> String {
         let withModels = pairs.contains { !$0.model.isEmpty }
         let rows = pairs.map { pair in
             (withModels ? [pair.model] : []) + [
@@ -209,7 +219,8 @@ struct CompareCommand: Command {
         }
         let header = ["test", "threads", "A t/s", "B t/s", "B/A medians", "B/A means", "noise", "B is"]
         return markdownTable(
-            (withModels ? ["model"] : []) + header, rows, leftAligned: withModels ? [0, 1, 8] : [0, 7])
+            (withModels ? ["model"] : []) + header, rows, leftAligned: withModels ? [0, 1, 8] : [0, 7],
+            common: withModels ? 2..<3 : 1..<2, width: width)
     }
 }
 

@@ -21,7 +21,7 @@ func printJSON(_ value: some Encodable, pretty: Bool = false) throws {
 }
 
 func printToStandardError(_ message: String) {
-    StandardStream.error.write(message + "\n")
+    StandardStream.error.write(message.fittedToStandardError + "\n")
 }
 
 /// Shows a progress line, which the next one overwrites; does nothing without a terminal.
@@ -31,7 +31,27 @@ func showProgress(_ text: String) {
 }
 
 /// An aligned Markdown table.
-func markdownTable(_ header: [String], _ rows: [[String]], leftAligned: Set<Int>) -> String {
+///
+/// - Parameters:
+///   - common: Columns that may be left out of a table that is too wide, if all rows have the same; they are then
+///     listed above it.
+///   - width: Columns of the terminal; `nil`: the table may have any width.
+func markdownTable(
+    _ header: [String], _ rows: [[String]], leftAligned: Set<Int>, common: Range<Int> = 0..<0, width: Int? = nil
+) -> String {
+    let table = markdownTable(header, rows, leftAligned)
+    guard let width, let line = table.split(separator: "\n").first, line.count > width else { return table }
+    let same = common.filter { column in Set(rows.map { $0[column] }).count == 1 }
+    guard !same.isEmpty else { return table }
+    let kept = header.indices.filter { !same.contains($0) }
+    let facts = same.map { "\(header[$0]) \(rows[0][$0])" }.joined(separator: " · ")
+    return facts.wrapped(to: width) + "\n\n"
+        + markdownTable(
+            kept.map { header[$0] }, rows.map { row in kept.map { row[$0] } },
+            Set(kept.indices.filter { leftAligned.contains(kept[$0]) }))
+}
+
+private func markdownTable(_ header: [String], _ rows: [[String]], _ leftAligned: Set<Int>) -> String {
     let widths = header.indices.map { column in ([header] + rows).map { $0[column].count }.max() ?? 0 }
     let rule = header.indices.map { column in
         let dashes = String(repeating: "-", count: widths[column] - 1)

@@ -129,7 +129,7 @@ struct ServeCommand: Command {
         for rate in rates { results.append(await load.run(rate: rate, conversations: requests, objective)) }
         showProgress("")
         switch format {
-        case .md: print(ServeTable.render(results, objective))
+        case .md: print(ServeTable.render(results, objective, width: terminalWidth(.output)))
         case .json:
             try printJSON(
                 Output(

@@ -143,13 +143,24 @@ struct ServeResult: Encodable, Sendable {
     }
 }
 
+extension ServeResult {
+    /// The load, as a title.
+    var name: String {
+        rate == nil ? "\(label) \(clients == 1 ? "client" : "clients")" : "\(label) conversations per second"
+    }
+}
+
 /// Results as Markdown: counts, times and errors.
 enum ServeTable {
-    static func render(_ results: [ServeResult], _ objective: ServeResult.Objective = .init()) -> String {
+    /// - Parameter width: Columns of the terminal; `nil`: the tables may have any width.
+    static func render(
+        _ results: [ServeResult], _ objective: ServeResult.Objective = .init(), width: Int? = nil
+    ) -> String {
         let counts = counts(results)
         let parts = [
-            markdownTable(counts[0], Array(counts.dropFirst()), leftAligned: []), times(results),
-            "\(objective)".wrapped(to: 120), remarks(results),
+            markdownTable(counts[0], Array(counts.dropFirst()), leftAligned: [], common: 1..<3, width: width),
+            times(results),
+            "\(objective)".wrapped(to: min(width ?? 120, 120)), remarks(results),
         ]
         return parts.filter { !$0.isEmpty }.joined(separator: "\n\n")
     }
@@ -170,7 +181,7 @@ enum ServeTable {
             ]
         }
         let header = [
-            "requests", "errors", "prompt", "tokens", "seconds", "t/s", "t/s per client", "requests/s", "goodput/s",
+            "requests", "errors", "prompt", "tokens", "seconds", "t/s", "t/s each", "requests/s", "goodput/s",
         ]
         return [[load(results)] + header] + rows
     }
@@ -192,13 +203,9 @@ enum ServeTable {
 
     private static func remarks(_ results: [ServeResult]) -> String {
         results.flatMap { result in
-            result.errors.sorted { $0.key < $1.key }.map { "\(name(result)): \($1) × \($0)" }
+            result.errors.sorted { $0.key < $1.key }.map { "\(result.name): \($1) × \($0)" }
                 + (result.tokensCountedBy == "usage"
-                    ? [] : ["\(name(result)): the server sends no usage; tokens are pieces of text"])
+                    ? [] : ["\(result.name): the server sends no usage; tokens are pieces of text"])
         }.joined(separator: "\n")
-    }
-
-    private static func name(_ result: ServeResult) -> String {
-        result.rate == nil ? "\(result.label) clients" : "\(result.label) per second"
     }
 }

@@ -132,7 +132,7 @@ struct SpeedCommand: Command {
         case .jsonl: for result in results { try printJSON(result) }
         case .csv: print(try SpeedCSV.render(results))
         case .sql: print(try SpeedCSV.renderSQL(results))
-        case .md: print(SpeedTable.render(results))
+        case .md: print(SpeedTable.render(results, width: terminalWidth(.output)))
         }
     }
 

@@ -13,7 +13,8 @@ enum SpeedTable {
     }
     private static let leftAligned: Set = [0, 3]
 
-    static func render(_ results: [SpeedResult]) -> String {
+    /// - Parameter width: Columns of the terminal; `nil`: the table may have any width.
+    static func render(_ results: [SpeedResult], width: Int? = nil) -> String {
         let usual = KVCacheFormat.f16.rawValue
         let withTypes = results.contains { $0.keyType != usual || $0.valueType != usual }
         let rows = results.map { result in
@@ -26,17 +27,18 @@ enum SpeedTable {
                 String(format: "%.2f ± %.2f", result.meanTokensPerSecond, result.deviationTokensPerSecond),
             ]
         }
-        let build = results.first.map { "\n\nbuild: \($0.buildCommit), kernels: \($0.kernels), \($0.cpu)" } ?? ""
-        return markdownTable(header(withTypes: withTypes), rows, leftAligned: leftAligned) + legend
-            + remarks(results).map { "\n" + $0.wrapped(to: 120) }.joined() + build
+        let build = results.first.map { "build: \($0.buildCommit), kernels: \($0.kernels), \($0.cpu)" } ?? ""
+        let header = header(withTypes: withTypes)
+        let table = markdownTable(
+            header, rows, leftAligned: leftAligned, common: 0..<(header.count - 2), width: width)
+        let notes = ([legend] + remarks(results)).joined(separator: "\n")
+        let texts = [notes, build].map { $0.wrapped(to: min(width ?? 120, 120)) }
+        return ([table] + texts).joined(separator: "\n\n")
     }
 
-    private static let legend = """
-
-
-        of machine: share of the measured memory read bandwidth (read), or of the measured peak rate of the products that the test
-        computes, of floats (f32) or of 8-bit integers (i8), with the same threads and kernels
-        """
+    private static let legend =
+        "of machine: share of the measured memory read bandwidth (read), or of the measured peak rate of the products that "
+        + "the test computes, of floats (f32) or of 8-bit integers (i8), with the same threads and kernels"
 
     /// Why shares are above 100 %, or not there.
     static func remarks(_ results: [SpeedResult]) -> [String] {

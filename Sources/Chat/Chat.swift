@@ -15,7 +15,7 @@ enum Chat {
         }
         do {
             let arguments = try Arguments(words, options: options, takesOperands: true)
-            if arguments.has("--help") { return print(help) }
+            if arguments.has("--help") { return print(help()) }
             let question = try question(arguments, terminal)
             let session = try await Session(arguments, terminal)
             let hasSucceeded = if let question { await session.answer(question) } else { await session.run() }
@@ -63,20 +63,18 @@ enum Chat {
 
     static let options = groups.options
 
-    static var help: String {
+    static func help(width: Int = helpWidth) -> String {
         """
-        usage: chat [--model NAME] [OPTION…]        a conversation
-               chat … "summarize" [< FILE]          one answer about the input
-               chat COMMAND [OPTION…] [TEXT]        for scripts: \(ScriptCommand.all.map(\.name).joined(separator: ", "))
+        usage: chat [--model NAME] [OPTION…]   a conversation
+               chat … "summarize" [< FILE]     one answer about the input
+               chat COMMAND [OPTION…] [TEXT]   for scripts: \(ScriptCommand.all.map(\.name).joined(separator: ", "))
 
         Chats with a local model, with a model in the cloud, or with one as the
         fallback of the other. Type a message; /help lists the commands. For a message
         of several lines, paste it or put it between two \"\"\". Ctrl-R searches earlier
         input, Ctrl-C interrupts an answer, Ctrl-D ends. Without a terminal, each line
         of the input is a message. chat COMMAND --help lists the options of a command.
-
-        \(groups.help)
-        """
+        """.filled(to: width) + "\n\n" + groups.help(width: width)
     }
 }
 

@@ -42,7 +42,7 @@ extension Command {
     @MainActor private static let all =
         conversation + engines + [
             Command("/help", nil, "shows this") { session, _ in
-                session.terminal.note(summary(session.terminal.width ?? 80))
+                session.terminal.note(summary(session.terminal.width ?? 80, isChoice: session.engines.isChoice))
             },
             Command("/quit", nil, "ends") { session, _ in session.isEnded = true },
         ]
@@ -52,12 +52,17 @@ extension Command {
             await session.attempt("The local model is asked first.") { await $0.setLocal(on: true) }
         },
         Command("/cloud", nil, "asks the cloud first") { session, _ in
+            guard session.engines.has(.cloud) else { return session.fail("/cloud: \(Engines.noCloud)") }
             await session.attempt("The cloud is asked first.") { await $0.setLocal(on: false) }
         },
         Command("/policy", "NAME", "which engine is asked: localFirst, cloudFirst, localOnly or cloudOnly") {
             session, name in
             guard let policy = FallbackPolicy(rawValue: name) else {
                 return session.fail("/policy: expected localFirst, cloudFirst, localOnly or cloudOnly, found '\(name)'")
+            }
+            guard session.engines.canAnswer(policy) else {
+                return session.fail(
+                    "/policy \(name): \(policy == .cloudOnly ? Engines.noCloud : "there is no local model")")
             }
             await session.attempt("The policy is \(policy).") { await $0.setPolicy(policy) }
         },
@@ -77,11 +82,11 @@ extension Command {
         Command("/show", nil, "describes the local model") { session, _ in
             guard let file = session.engines.file else { return session.fail("/show: there is no local model") }
             let info = try LocalModel.info(of: file)
-            session.terminal.write(
+            session.terminal.writeWrapped(
                 """
-                \(info.name) (\(file.path))
-                \(info.architecture), \(info.quantization), \(info.parameterCount) parameters, \(info.fileBytes) bytes
-                trained for a context of \(info.trainedContextSize) tokens\n
+                \(info.name): \(info.architecture), \(info.quantization), \(rounded(info.parameterCount)) parameters, \
+                \(size(info.fileBytes)), trained for a context of \(info.trainedContextSize) tokens
+                \(file.path)\n
                 """)
         },
         Command("/set", "[NAME VALUE]", "sets temperature, seed, max-tokens or system; alone, shows them") {
@@ -127,6 +132,7 @@ extension Command {
             session.terminal.note(session.chat.thoughts)
         },
         Command("/list", nil, "shows the conversation") { session, _ in
+            guard !session.chat.messages.isEmpty else { return session.terminal.note("The conversation is empty.") }
             for (index, message) in session.chat.messages.enumerated() {
                 session.terminal.writeWrapped("\(index + 1) \(message.speaker): \(message.shown)\n")
             }
@@ -146,17 +152,24 @@ extension Command {
         },
         Command("/conversations", nil, "lists all conversations") { session, _ in
             for conversation in try await session.chat.history.conversations() {
-                session.terminal.writeWrapped("\(conversation.id) \((conversation.beginning ?? "(empty)").excerpt())\n")
+                let beginning = conversation.beginning ?? "(empty)"
+                let rest = beginning.unicodeScalars.count < ConversationSummary.beginningLength ? "" : "…"
+                session.terminal.writeWrapped("\(conversation.id) \(beginning.excerpt())\(rest)\n")
             }
         },
         Command("/open", "N", "resumes conversation N") { session, text in
             guard let number = ConversationID(text) else {
                 return session.fail("/open: expected a number of /conversations, found '\(text)'")
             }
+            guard try await session.chat.history.conversations().contains(where: { $0.id == number }) else {
+                return session.fail("there is no conversation \(number); /conversations lists them")
+            }
             await session.attempt("The conversation is resumed.") { await $0.open(number) }
         },
         Command("/search", "TEXT", "finds messages of all conversations") { session, text in
-            for result in try await session.chat.history.search(text) {
+            let results = try await session.chat.history.search(text)
+            guard !results.isEmpty else { return session.terminal.note("No message contains '\(text)'.") }
+            for result in results {
                 let excerpt = result.message.messageContent.excerpt(around: text)
                 session.terminal.writeWrapped("\(result.conversation) \(result.message.speaker): \(excerpt)\n")
             }
@@ -174,9 +187,12 @@ extension Command {
         },
     ]
 
-    /// - Parameter width: Columns of a line.
-    @MainActor private static func summary(_ width: Int) -> String {
-        let lines = all.map { (usage: "\($0.name) \($0.argument ?? "")", help: $0.help) }
+    /// - Parameters:
+    ///   - width: Columns of a line.
+    ///   - isChoice: Whether there is more than one engine.
+    @MainActor private static func summary(_ width: Int, isChoice: Bool) -> String {
+        let shown = all.filter { isChoice || !["/local", "/cloud", "/policy"].contains($0.name) }
+        let lines = shown.map { (usage: "\($0.name) \($0.argument ?? "")", help: $0.help) }
         let indent = (lines.map(\.usage.count).max() ?? 0) + 2
         return lines.map { line in
             line.usage.padding(toLength: indent, withPad: " ", startingAt: 0)

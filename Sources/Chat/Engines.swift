@@ -77,6 +77,15 @@ struct Engines {
 
     func has(_ engine: EngineKind) -> Bool { engine == .local ? model != nil : cloud != nil }
 
+    /// Whether there is more than one engine.
+    var isChoice: Bool { has(.local) && has(.cloud) }
+
+    /// Whether a policy asks an engine that is there.
+    func canAnswer(_ policy: FallbackPolicy) -> Bool { policy.engines.contains { has($0) } }
+
+    /// What a command says that needs a cloud.
+    static let noCloud = "there is no cloud; start chat with --cloud or --backend"
+
     /// Maximum tokens of the local model's prompts and answers; `nil` if there is none.
     var contextSize: Int? { model?.contextSize }
 

@@ -38,10 +38,11 @@ struct ModelChoice {
 
     private func ask(_ terminal: Terminal) async throws -> URL {
         terminal.note("Several models are there. Which one is to answer?")
-        for (index, model) in downloaded.models.enumerated() {
-            let bytes = (try? LocalModel.info(of: model).fileBytes).map { "  \(size($0))" } ?? ""
-            terminal.note("\(index + 1)  \(DownloadedModels.name(of: model))\(bytes)")
+        let rows = downloaded.models.enumerated().map { index, model in
+            let bytes = (try? LocalModel.info(of: model).fileBytes).map { size($0) } ?? ""
+            return ["\(index + 1)", DownloadedModels.name(of: model), bytes]
         }
+        terminal.note(table(rows))
         while let answer = await terminal.line("Number or name: ") {
             if let number = Int(answer), downloaded.models.indices.contains(number - 1) {
                 return downloaded.models[number - 1]

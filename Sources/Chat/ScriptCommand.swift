@@ -23,14 +23,12 @@ struct ScriptCommand: Sendable {
         [OptionGroup("Request", ownOptions + [Option("-h", "--help", help: "print this")])] + Engines.groups
     }
 
-    var help: String {
+    func help(width: Int = helpWidth) -> String {
         """
         usage: chat \(name) \(synopsis)
 
         \(details)
-
-        \(groups.help)
-        """
+        """.filled(to: width) + "\n\n" + groups.help(width: width)
     }
 
     /// - Returns: The exit code: 0 success, 1 failure, 2 usage error.
@@ -39,7 +37,7 @@ struct ScriptCommand: Sendable {
         do {
             let arguments = try Arguments(words, options: groups.options, takesOperands: true)
             if arguments.has("--help") {
-                print(help)
+                print(help())
                 return 0
             }
             return try await body(arguments, terminal) ? 0 : 1

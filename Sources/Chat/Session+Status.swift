@@ -37,14 +37,14 @@ extension Session {
 
     /// Which engine is asked next, and how it is.
     var status: String {
-        let asked = engines.has(.local) && engines.has(.cloud) ? "\(chat.policy) · " : ""
+        let asked = engines.isChoice ? "\(chat.policy) · " : ""
         return [asked + chat.statusMessage, answerLine].filter { !$0.isEmpty }.joined(separator: " · ")
     }
 
     /// Speed, tokens and share of the context of the last answer; empty if nothing is known.
     var answerLine: String {
         var parts: [String] = []
-        if engines.has(.local), engines.has(.cloud), let engine = chat.answeredBy { parts.append("\(engine)") }
+        if engines.isChoice, let engine = chat.answeredBy { parts.append("\(engine)") }
         if let usage = chat.usage {
             if let speed = usage.tokensPerSecond { parts.append(String(format: "%.1f tokens/s", speed)) }
             parts.append("\(usage.completionTokens) tokens")

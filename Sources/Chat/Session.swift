@@ -41,8 +41,8 @@ final class Session {
             terminal.startEditing(linesIn: nil)
         }
         for file in arguments.strings("--image") { try attach(file) }
-        // The command line overrides the conversation's stored policy.
-        await chat.setPolicy(policy ?? chat.policy)
+        // The command line overrides the conversation's stored policy, which may need a cloud that is not there now.
+        await chat.setPolicy(policy ?? (engines.canAnswer(chat.policy) ? chat.policy : .localFirst))
         rememberModel()
     }
 
@@ -65,7 +65,7 @@ final class Session {
         await showLoading()
         terminal.status(introduction)
         if let note = engines.completionNote { terminal.status(note) }
-        terminal.status("/help lists commands.")
+        if terminal.isInput { terminal.status("/help lists commands.") }
         showResumed()
         while let line = await terminal.readMessage() {
             let text = line.trimmingCharacters(in: .whitespaces)
@@ -155,7 +155,8 @@ final class Session {
         await view.finish()
         if answer != nil || view.shown > 0 { terminal.write("\n") }
         if let turns = chat.usage?.omittedTurns, turns > 0 {
-            terminal.note("The context is full: the oldest \(turns) turn(s) did not go along.")
+            terminal.note(
+                "The context is full: the \(turns == 1 ? "oldest turn was" : "\(turns) oldest turns were") left out.")
         }
         terminal.note(chat.passedOver, of: engines)
         if let error = chat.errorMessage { return fail(error) }

@@ -45,6 +45,11 @@ package struct KnownModel: Sendable, Equatable {
         Self("qwen3:30b", "bartowski/Qwen_Qwen3-30B-A3B-GGUF", megabytes: 18_600, "Apache 2.0"),
     ]
 
+    /// Names without the number of parameters, each once.
+    package static var families: [String] {
+        all.reduce(into: []) { if !$0.contains(String($1.family)) { $0.append(String($1.family)) } }
+    }
+
     /// All models with size and licence, for the help.
     package static var listing: String {
         table(all.map { ["  \($0.name)", size($0.bytes), $0.quantization, $0.licence] })

@@ -17,9 +17,8 @@ extension [OptionGroup] {
     public var options: [Option] { flatMap(\.options) }
 
     /// The groups with their titles, each option aligned with the others of its group.
-    public var help: String {
-        let width = Swift.min(terminalWidth(.output) ?? 80, 100)
-        return compactMap { $0.help(width: width) }.joined(separator: "\n\n")
+    package func help(width: Int = helpWidth) -> String {
+        compactMap { $0.help(width: width) }.joined(separator: "\n\n")
     }
 }
 

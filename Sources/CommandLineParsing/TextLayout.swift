@@ -1,9 +1,11 @@
 import Foundation
 
-/// `1.24 G`
+/// With three digits: `1.24 G`, `98.4 M`, `105 M`
 package func rounded(_ count: Int) -> String {
-    let (divisor, unit) = count >= 1_000_000_000 ? (1e9, "G") : (1e6, "M")
-    return String(format: "%.2f %@", Double(count) / divisor, unit)
+    let (divisor, unit) = count >= 999_500_000 ? (1e9, "G") : (1e6, "M")
+    let value = Double(count) / divisor
+    let decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0
+    return String(format: "%.*f %@", decimals, value, unit)
 }
 
 /// `1.24 GB`
@@ -25,6 +27,10 @@ extension String {
     package func wrapped(to width: Int, indent: Int = 0) -> String {
         var lines: [String] = []
         for line in split(separator: "\n", omittingEmptySubsequences: false) {
+            if line.count <= width - indent {
+                lines.append(String(line))
+                continue
+            }
             var current = ""
             for word in line.split(separator: " ", omittingEmptySubsequences: false) {
                 if !current.isEmpty, current.count + 1 + word.count > max(1, width - indent) {
@@ -38,7 +44,32 @@ extension String {
         }
         return lines.joined(separator: "\n" + String(repeating: " ", count: indent))
     }
+
+    /// A help text in lines of at most `width` characters: paragraphs are filled, lines that begin with a space stay, and a
+    /// usage is broken in front of an option.
+    package func filled(to width: Int = helpWidth) -> String {
+        components(separatedBy: "\n\n").map { paragraph in
+            if paragraph.hasPrefix("usage:") { return paragraph.usage(width) }
+            let isList = paragraph.hasPrefix(" ") || paragraph.contains("\n ")
+            return (isList ? paragraph : paragraph.replacing("\n", with: " ")).wrapped(to: width)
+        }.joined(separator: "\n\n")
+    }
+
+    private func usage(_ width: Int) -> String {
+        let space = "\u{A0}"
+        return split(separator: "\n").map { line in
+            let whole = line.replacingOccurrences(
+                of: "(-[-a-z]+) (?=[A-Z0-9])", with: "$1\(space)", options: .regularExpression)
+            return whole.wrapped(to: width, indent: "usage: ".count).replacing(space, with: " ")
+        }.joined(separator: "\n")
+    }
+
+    /// A message in lines that fit the terminal which standard error is; as it is where there is none.
+    package var fittedToStandardError: String { terminalWidth(.error).map { wrapped(to: $0) } ?? self }
 }
+
+/// Columns of a help text: those of the terminal, but not more than are easy to read.
+package var helpWidth: Int { min(terminalWidth(.output) ?? 80, 100) }
 
 /// Columns of the terminal at a descriptor; `nil` if there is none or its width is unknown.
 package func terminalWidth(_ stream: StandardStream) -> Int? {

@@ -74,15 +74,15 @@ struct Options: Sendable {
     /// All options, including those of the models, of the upstream, of access and of the gateway.
     static func all(_ gateway: Gateway) -> [Option] { groups(gateway).options }
 
-    static func usage(_ gateway: Gateway) -> String {
+    static func usage(_ gateway: Gateway, width: Int = helpWidth) -> String {
         """
-        usage: shim [--model FILE…] [--models-dir DIR] [OPTION…]     serve models
-               shim pull NAME | OWNER/REPOSITORY[:QUANTIZATION] | URL  download a model
-               shim run NAME                     chat with a model in the terminal
-               shim list | show NAME | rm NAME   downloaded models: list, describe, remove
-               shim ps | stop NAME               a running server's models: list, unload
-               shim cache [clear [MODEL]]        what was kept of prompts: show, remove
-               shim config check FILE            what a configuration file would serve
+        usage: shim [--model FILE…] [OPTION…]   serve models
+               shim pull NAME | OWNER/REPOSITORY[:QUANTIZATION] | URL   download a model
+               shim run NAME                    chat with a model in the terminal
+               shim list | show NAME | rm NAME  downloaded models: list, describe, remove
+               shim ps | stop NAME              a running server's models: list, unload
+               shim cache [clear [MODEL]]       what was kept of prompts: show, remove
+               shim config check FILE           what a configuration file would serve
 
         Serves language models through APIs like OpenAI's (/v1/chat/completions,
         /v1/responses, /v1/completions, /v1/embeddings, /v1/models; with --upstream
@@ -94,9 +94,7 @@ struct Options: Sendable {
         Without --model and --models-dir, the downloaded models are served. A single
         --model is loaded at startup, several on first use. --mmproj, --draft and
         --lora need exactly one --model; with --config each model has its own.
-
-        \(groups(gateway).help)
-        """
+        """.filled(to: width) + "\n\n" + groups(gateway).help(width: width)
     }
 
     /// The command line, and behind it the configuration file.

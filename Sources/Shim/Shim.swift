@@ -30,7 +30,7 @@ package enum Shim {
         if let word = words.first, !word.hasPrefix("-") {
             if word == "help" { return say(Options.usage(gateway)) }
             if word == "serve" { throw UsageError("there is no command 'serve': shim without a command serves") }
-            let near = nearestWord(to: word, in: ModelCommand.allCases.map(\.rawValue))
+            let near = nearestWord(to: word, in: ModelCommand.allCases.map(\.rawValue) + ["help"])
             throw UsageError("unknown command '\(word)'" + (near.map { "; did you mean \($0)?" } ?? ""))
         }
         let arguments = try Arguments(words, options: Options.all(gateway))
@@ -123,7 +123,7 @@ package enum Shim {
 
     static func say(_ text: String) { write(text + "\n", to: .output) }
 
-    package static func complain(_ text: String) { write("shim: \(text)\n", to: .error) }
+    package static func complain(_ text: String) { write("shim: \(text)".fittedToStandardError + "\n", to: .error) }
 
     /// Whether lines go to `LogWriter`, which never blocks but may drop them.
     private static let isServing = Mutex(false)

@@ -44,13 +44,13 @@ extension SamplingField {
         Self(
             ("repeat_last_n", .llama), kind: .count(-1...int32), standard: 64,
             label: "Repetition window", isFolded: true,
-            "number of recent tokens for `repeat_penalty`, prompt included; -1 is all"),
+            "number of recent tokens that the repetition penalty sees, prompt included; -1 is all"),
         Self(
             ("logit_bias", .openAI), kind: .biases(-100...100),
             "added to the logits of a token, or of all tokens of a text; `false` forbids"),
         Self(
             ("seed", .openAI), kind: .count(.min ... .max), label: "Seed",
-            "same seed and request, same answer; absent: random, also with -1 on llama.cpp's routes. Choice `i` has `seed + i`"
+            "same seed and request, same answer; random without one. Choice `i` has `seed + i`; on llama.cpp's routes -1 is random"
         ),
         Self(
             ("xtc_probability", .llama), kind: probability, standard: 0, label: "XTC probability", isFolded: true,

@@ -93,7 +93,7 @@ import Wire
         let result = ServeResult(clients: 1, rate: 2.5, [.init(turn: 0, outcome: .success(answer))], seconds: 1)
         let served = ServeReport.report([result], of: command, model: "m")
         try check(served.html)
-        #expect(served.sections.map(\.title) == ["Throughput and latency", "2.5 requests per second"])
+        #expect(served.sections.map(\.title) == ["Throughput and latency", "2.5 conversations per second"])
     }
 
     @Test(arguments: [(0.0, "0"), (0.05, "0.05"), (1.5, "1.5"), (12.34, "12.3"), (1234.4, "1,234"), (100, "100")])

@@ -229,9 +229,9 @@ import Wire
         ]
         #expect(
             ServeTable.render([ServeResult(clients: 2, samples, seconds: 2)]) == """
-                | clients | requests | errors | prompt | tokens | seconds |  t/s | t/s per client | requests/s | goodput/s |
-                | ------: | -------: | -----: | -----: | -----: | ------: | ---: | -------------: | ---------: | --------: |
-                |       2 |        3 |      1 |     10 |      8 |    2.00 | 4.00 |           2.00 |       1.00 |      0.00 |
+                | clients | requests | errors | prompt | tokens | seconds |  t/s | t/s each | requests/s | goodput/s |
+                | ------: | -------: | -----: | -----: | -----: | ------: | ---: | -------: | ---------: | --------: |
+                |       2 |        3 |      1 |     10 |      8 |    2.00 | 4.00 |     2.00 |       1.00 |      0.00 |
 
                 | clients | milliseconds to          |   mean |    p50 |    p95 |    p99 |
                 | ------: | ------------------------ | -----: | -----: | -----: | -----: |

@@ -114,8 +114,8 @@ import Testing
                 | ---------------- | ---------: | -----: | ------- | ------: | -----: | ------------: | ----------: | ----------------: | ----------: | --------------------: |
                 | llama 1.24B Q4_K | 770.28 MiB | 1.24 B | CPU     |       2 |  0.250 |         0.002 |    1.00 GiB | 75 % f32, 25 % i8 | pp512 @ d64 | 341333.25 ± 241359.50 |
 
-                of machine: share of the measured memory read bandwidth (read), or of the measured peak rate of the products that the test
-                computes, of floats (f32) or of 8-bit integers (i8), with the same threads and kernels
+                of machine: share of the measured memory read bandwidth (read), or of the measured peak rate of the products that the
+                test computes, of floats (f32) or of 8-bit integers (i8), with the same threads and kernels
 
                 build: abc1234, kernels: portable, A "Processor"
                 """)
@@ -125,6 +125,9 @@ import Testing
         var result = Self.result
         (result.keyType, result.valueType) = ("q8_0", "q8_0")
         #expect(!SpeedTable.render([Self.result]).contains("type_k"))
+        let narrow = SpeedTable.render([Self.result, Self.result], width: 80).split(separator: "\n")
+        #expect(narrow.allSatisfy { $0.count <= 80 })
+        #expect(narrow[0].hasPrefix("model ") && narrow.contains { $0.hasSuffix(" test |                   t/s |") })
         let header = SpeedTable.render([Self.result, result]).split(separator: "\n")[0]
         #expect(header.contains("| threads | type_k | type_v | load s |"))
     }

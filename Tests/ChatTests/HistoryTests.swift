@@ -70,12 +70,35 @@ import Testing
     }
 
     @Test func `wrong commands are told what they need`() async throws {
-        let result = try await chat("/delete\n/delete 7\n/clear all\n/policy both\n/cloud\n/retry\n/open x\n")
-        for text in ["/delete needs N", "no message 7", "'all'", "'both'", "nothing to send", "'x'"] {
+        let result = try await chat(
+            "/delete\n/delete 7\n/clear all\n/policy both\n/cloud\n/policy cloudOnly\n/retry\n/open x\n")
+        for text in [
+            "/delete needs N", "no message 7", "'all'", "'both'", "/cloud: there is no cloud",
+            "/policy cloudOnly: there is no cloud", "nothing to send", "'x'",
+        ] {
             #expect(result.complaints.contains(text))
         }
         #expect(result.output.isEmpty)
         #expect(result.code == 1)
+    }
+
+    @Test func `commands that find nothing say so`() async throws {
+        let result = try await chat("/list\n/search needle\n")
+        #expect(result.complaints.contains("The conversation is empty."))
+        #expect(result.complaints.contains("No message contains 'needle'."))
+        #expect(result.output.isEmpty && result.code == 0)
+    }
+
+    @Test func `a conversation that asks a cloud only is answered here where there is no cloud`() async throws {
+        let repository = try await ChatRepository.open(history)
+        _ = try await repository.newConversation(policy: .cloudOnly)
+        let result = try await chat("hello\n")
+        #expect(!result.output.isEmpty && result.code == 0)
+    }
+
+    @Test func `a long first message is cut in the list of conversations`() async throws {
+        let result = try await chat("\(String(repeating: "long ", count: 20))\n/conversations\n")
+        #expect(result.lines.contains { $0.hasPrefix("1 long long") && $0.hasSuffix("…") })
     }
 
     @Test func `without a terminal nothing is kept but where a file is named`() async throws {

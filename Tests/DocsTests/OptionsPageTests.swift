@@ -42,6 +42,15 @@ struct OptionsPageTests {
         #expect(page.contains("\n\(table)\n"), "docs/models.md needs this table:\n\(table)")
     }
 
+    @Test func `The chat page proposes the models that are known by a short name`() throws {
+        let page = try String(
+            contentsOf: repository.appendingPathComponent("Sources/Shim/Page/index.html"), encoding: .utf8)
+        for model in KnownModel.all {
+            let option = #"<option value="\#(model.name)" data-bytes="\#(model.bytes)">\#(model.summary)</option>"#
+            #expect(page.contains(option), "\(option)")
+        }
+    }
+
     private static var tables: String {
         let commands = Bench.commands.map {
             "### bench \($0.name)\n\n\($0.summary)\n\n" + table(Bench.allOptions(of: $0).dropLast())

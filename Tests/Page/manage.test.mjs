@@ -104,6 +104,21 @@ test("a model is downloaded, with progress, stopped, and refused", async () => {
   await page.has("#models-state", "This server has no folder of models.");
 });
 
+test("known models that fit the free memory are proposed, and downloaded by their names", async () => {
+  await open();
+  const proposed = await page.evaluate(() => [...document.querySelectorAll("#fitting button")].map(({ textContent }) => textContent));
+  assert.deepEqual(proposed.map((text) => text.split(",")[0]), ["smollm2:135m", "smollm2:1.7b", "qwen3:4b"]);
+  let pulled;
+  api.pull = (body, response) => {
+    pulled = body;
+    response.writeHead(200).end(`${JSON.stringify({ status: "success" })}\n`);
+  };
+  await page.click(proposed[0]);
+  await page.evaluate(() => document.querySelector("#start-pull").click());
+  await page.has("#models-state", "Downloaded smollm2:135m.");
+  assert.deepEqual(pulled, { model: "smollm2:135m" });
+});
+
 test("only who may manage the server sees it", async () => {
   const isOffered = () => page.evaluate(() => document.querySelector("#open-models").checkVisibility());
   await open();

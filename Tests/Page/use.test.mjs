@@ -116,3 +116,17 @@ test("the shim itself, and its model", async () => {
   assert.deepEqual(real.complaints, []);
   await real.close();
 });
+
+test("only the conversation scrolls, not the document behind it", async () => {
+  for (let turn = 0; turn < 12; turn += 1) {
+    await say(`Question ${turn}`);
+    await isDone();
+  }
+  for (const [width, height, mobile] of [[1280, 800, false], [768, 1024, false], [390, 844, true]]) {
+    await page.resize(width, height, mobile);
+    assert.deepEqual(await page.evaluate(() => {
+      const { scrollWidth, scrollHeight } = document.documentElement;
+      return [scrollWidth > innerWidth, scrollHeight > innerHeight];
+    }), [false, false], `${width}`);
+  }
+});

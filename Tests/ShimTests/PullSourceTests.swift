@@ -57,7 +57,7 @@ import Wire
     @Test func `progress says how much, how fast and how long`() {
         #expect(
             ProgressLine.text("m", 500_000_000, of: 2_000_000_000, new: 300_000_000, in: 10)
-                == "m  25 %  500.00 MB of 2.00 GB  30.00 MB/s  0:50 left")
+                == "m  25 %  500 MB of 2.00 GB  30.0 MB/s  0:50 left")
         #expect(ProgressLine.text("m", 1_000_000, of: nil, new: 1_000_000, in: 1) == "m  1.00 MB  1.00 MB/s")
         #expect(ProgressLine.text("m", 0, of: 7_200_000, new: 0, in: 0) == "m  0 %  0.00 MB of 7.20 MB")
         #expect(ProgressLine.text("m", 1000, of: 3_601_000, new: 1000, in: 1).hasSuffix("1:00:00 left"))
@@ -87,7 +87,7 @@ import Wire
         #expect(lines.count == 3 && lines[1].hasPrefix("Tiny-0.1B ") && lines[1].hasSuffix("ready"))
         let shown = try describe(ModelFile(DownloadedModels(in: directory.url).find("tiny")))
         #expect(shown.contains("Tiny-0.1B") && shown.contains("llama") && shown.contains("Fits"))
-        #expect(shown.contains("Licence       not in the file") && shown.contains("as it would be loaded now"))
+        #expect(shown.contains("Licence       not in the file") && shown.contains("(the default here)"))
         #expect(ModelCatalog(directory: directory.url).scan().map(\.id).sorted() == ["Tiny-0.1B", "good"])
         #expect(throws: PullError.self) { try removeModel("other", in: directory.url) }
         #expect(try removeModel("Tiny-0.1B", in: directory.url) == ["Tiny-0.1B"])
@@ -126,6 +126,8 @@ import Wire
     @Test func `a name that nobody knows is refused, with the nearest one`() {
         let error = #expect(throws: UsageError.self) { try PullSource.meant(by: "llama3.2:3v") }
         #expect(error?.description.hasSuffix("did you mean llama3.2:3b?") == true)
+        let family = #expect(throws: UsageError.self) { try PullSource.meant(by: "smolm2") }
+        #expect(family?.description.hasSuffix("did you mean smollm2?") == true)
         for text in ["nonsense", "/absolute/path", "./m.gguf"] {
             #expect(throws: UsageError.self) { try PullSource.meant(by: text) }
         }

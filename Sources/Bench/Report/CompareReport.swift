@@ -16,7 +16,7 @@ enum CompareReport {
             title: "Two runs of bench speed", facts: origins,
             sections: [
                 .init(
-                    title: "B compared with A", text: CompareCommand.words(pairs).replacing("\n", with: " "),
+                    title: "B compared with A", text: CompareCommand.words(pairs, width: nil),
                     charts: [DifferenceChart(title: "How much faster B is; the band is noise", rows: rows)],
                     table: [["test", "threads", "A, tokens/s", "B, tokens/s", "noise", "B is"]] + table)
             ])

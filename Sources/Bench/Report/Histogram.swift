@@ -84,9 +84,12 @@ struct DifferenceChart: Chart {
         let middle = (plot.area.x.lowerBound + plot.area.x.upperBound) / 2
         func place(_ percent: Double) -> Double { middle + (percent < 0 ? -1 : 1) * axis.place(abs(percent)) }
         var parts: [String] = []
+        // Labels of many ticks would overlap.
+        let labelled = axis.ticks.enumerated().filter { axis.ticks.count < 5 || $0.offset % 2 == 0 }.map(\.element)
         for tick in Set(axis.ticks + axis.ticks.map { -$0 }).sorted() {
             let kind = tick == 0 ? "axis" : "grid"
             parts.append(Shape.line(place(tick), plot.area.y.lowerBound, place(tick), plot.area.y.upperBound, kind))
+            guard labelled.contains(abs(tick)) else { continue }
             let sign = tick > 0 ? "+" : ""
             parts.append(
                 Shape.text(place(tick), plot.area.y.upperBound + 16, "\(sign)\(number(tick)) %", anchor: "middle"))

@@ -57,12 +57,14 @@ struct Report {
           margin: 2rem auto; padding: 0 1rem; }
         h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.1rem; margin: 2rem 0 0; }
         p { margin: .25rem 0 .75rem; max-width: 48rem; } .facts { color: var(--soft); }
-        .charts { display: flex; flex-wrap: wrap; gap: 1rem 2rem; } figure { margin: 0; flex: 1 1 26rem; max-width: 40rem; }
+        .charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(26rem, 100%), 1fr)); gap: 1rem 2rem; }
+        figure { margin: 0; max-width: 40rem; }
         figcaption { font-weight: 600; } svg { width: 100%; height: auto; display: block; }
-        svg text { font: 12px system-ui, sans-serif; fill: var(--soft); } svg text.value { fill: var(--ink); }
+        svg text { font: 12px system-ui, sans-serif; fill: var(--soft); } svg text.value { fill: var(--ink); paint-order: stroke; stroke: var(--page); stroke-width: 3px; }
         .grid { stroke: var(--line); } .axis { stroke: var(--soft); } .noise { fill: var(--noise); }
         .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: 13px; margin-top: .75rem; }
         th, td { padding: .2rem .75rem .2rem 0; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
+        @media (max-width: 40rem) { svg text { font-size: 16px; } }
         th:first-child, td:first-child { text-align: left; } th { color: var(--soft); font-weight: 600; }
         """
 }
@@ -78,7 +80,7 @@ extension Report.Section {
         }
         return """
             <h2>\(title.escaped)</h2>
-            <p>\(text.escaped)</p>
+            <p>\(text.escaped.replacing("\n", with: "<br>\n"))</p>
             <div class="charts">\(figures.joined(separator: "\n"))</div>
             """ + (rows.isEmpty ? "" : "\n<div class=\"wide\"><table>\n\(rows.joined(separator: "\n"))\n</table></div>")
     }

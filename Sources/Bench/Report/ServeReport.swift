@@ -63,7 +63,7 @@ enum ServeReport {
             histogram("Time of a whole answer", result.times.wholeAnswer),
         ]
         return .init(
-            title: result.rate == nil ? "\(result.label) clients" : "\(result.label) requests per second",
+            title: result.name,
             text: "How many requests, or tokens, took how long.", charts: charts.compactMap(\.self))
     }
 }

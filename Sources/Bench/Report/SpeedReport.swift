@@ -11,7 +11,8 @@ enum SpeedReport {
             facts: results.prefix(1).flatMap { first in
                 [
                     "\(first.modelFilename), \(SpeedTable.binary(first.modelBytes))",
-                    "\(first.cpu), kernels \(first.kernels), build \(first.buildCommit)",
+                    "\(first.cpu), kernels \(first.kernels)"
+                        + (first.buildCommit == "unknown" ? "" : ", build \(first.buildCommit)"),
                 ]
             } + machine,
             sections: [prefill(results), decodeByDepth(results), decodeByBatch(results)].compactMap(\.self)

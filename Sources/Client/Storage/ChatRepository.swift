@@ -38,7 +38,7 @@ public actor ChatRepository {
         try database.rows(
             """
             SELECT id, policy, usedAt,
-                (SELECT substr(messageContent, 1, 80) FROM messages WHERE conversation = conversations.id
+                (SELECT substr(messageContent, 1, \(ConversationSummary.beginningLength)) FROM messages WHERE conversation = conversations.id
                     ORDER BY number LIMIT 1)
             FROM conversations ORDER BY usedAt DESC, id DESC
             """

@@ -39,8 +39,11 @@ public struct ConversationSummary: Identifiable, Sendable, Equatable {
     public let policy: FallbackPolicy
     /// When it was last opened or written to.
     public let usedAt: Date
-    /// First 80 characters of its first message; `nil` without messages.
+    /// The first characters of its first message, at most `beginningLength`; `nil` without messages.
     public let beginning: String?
+
+    /// Unicode scalars of a beginning.
+    package static let beginningLength = 80
 }
 
 /// A message found by a search, and its conversation.

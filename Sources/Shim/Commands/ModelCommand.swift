@@ -7,7 +7,7 @@ enum ModelCommand: String, CaseIterable {
     case pull, list, show, rm, run, ps, stop, config, cache
 
     /// Text of `--help`.
-    var usage: String {
+    func usage(width: Int = helpWidth) -> String {
         let text =
             switch self {
             case .pull:
@@ -53,7 +53,7 @@ enum ModelCommand: String, CaseIterable {
                 """
             case .rm: "usage: shim rm NAME\n\nRemoves a downloaded model or an incomplete download."
             }
-        return "\(text)\n\n\([OptionGroup("Options", options)].help)"
+        return text.filled(to: width) + "\n\n" + [OptionGroup("Options", options)].help(width: width)
     }
 
     private var options: [Option] {
@@ -82,7 +82,7 @@ enum ModelCommand: String, CaseIterable {
             }
         }
         let arguments = try Arguments(words, options: options, takesOperands: ![.list, .ps].contains(self))
-        if arguments.has("--help") { return Shim.say(usage) }
+        if arguments.has("--help") { return Shim.say(usage()) }
         if self == .ps { return Shim.say(try await RunningServer(arguments, environment: environment).models()) }
         if self == .stop {
             let name = try operand(arguments, "NAME")

@@ -12,7 +12,10 @@ func describe(_ model: ModelFile) throws -> String {
         ["Weights", info.tensorShares],
         ["Parameters", rounded(info.parameterCount)], ["Context", "\(info.trainedContextSize) tokens"],
         ["Vocabulary", "\(info.vocabularySize) tokens"],
-        ["Template", info.hasChatTemplate ? "in the file" : "none in the file; a simple one is used"],
+        [
+            "Template",
+            info.hasChatTemplate ? "in the file" : "none in the file: chat continues texts, shim uses a simple one",
+        ],
         ["Licence", info.license ?? "not in the file"],
     ]
     let estimate = try LocalModel.estimate(of: model.url)
@@ -21,7 +24,7 @@ func describe(_ model: ModelFile) throws -> String {
     if !contexts.contains(estimate.contextSize) { contexts.append(estimate.contextSize) }
     for (index, context) in contexts.sorted().enumerated() {
         let needed = try LocalModel.estimate(of: model.url, configuration: .init(contextSize: context))
-        let isChosen = context == estimate.contextSize ? ", as it would be loaded now" : ""
+        let isChosen = context == estimate.contextSize ? " (the default here)" : ""
         rows.append([
             index == 0 ? "Memory" : "",
             "\(size(needed.total)) with a context of \(context) tokens\(isChosen)",

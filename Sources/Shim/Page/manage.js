@@ -41,7 +41,17 @@ function showList() {
 async function refreshMemory() {
   const [first] = localModels();
   memory = first && (await properties(first.id))?.memory_available;
+  showFitting();
   showManagement();
+}
+
+/** A small, a medium and a large one of the known models that the server's free memory has room for. */
+function showFitting() {
+  const fitting = [...byId("known-models").options].filter(({ dataset }) => dataset.bytes * 1.25 + 3e8 <= memory);
+  const chosen = new Set([0, Math.floor(fitting.length / 2), fitting.length - 1].map((index) => fitting[index]).filter(Boolean));
+  byId("fitting").hidden = !chosen.size;
+  byId("fitting").replaceChildren(...[...chosen].map(({ value, text }) =>
+    button(`${value}, ${text}`, () => (byId("pull-name").value = value), { className: "quiet" })));
 }
 
 function row(model) {
@@ -113,7 +123,9 @@ form.onsubmit = async (event) => {
   showPull();
   say(`Asking Hugging Face for ${name}…`);
   try {
-    for await (const { status, total, completed } of pullModel(`hf.co/${name}`, abort.signal)) {
+    // A name without an owner is one of the models that the server knows.
+    const source = name.includes("/") ? `hf.co/${name}` : name;
+    for await (const { status, total, completed } of pullModel(source, abort.signal)) {
       if (status === "success") continue;
       const isCounted = completed !== undefined;
       showShare(bar, isCounted && total ? completed / total : undefined);

@@ -47,11 +47,13 @@ struct PullSource: Equatable {
         if text.contains("://") { return text }
         if let known = KnownModel.named(text) { return known.source }
         if text.contains("/"), !text.hasPrefix("/"), !text.hasPrefix(".") { return "hf:" + text }
+        // A family's name is as near as its models' names are without their sizes.
         let names = KnownModel.all.map(\.name)
-        let near = nearestWord(to: text, in: names.reversed()).map { "; did you mean \($0)?" } ?? ""
+        let near =
+            nearestWord(to: text, in: names.reversed() + KnownModel.families).map { "; did you mean \($0)?" } ?? ""
         throw UsageError(
-            "'\(text)': expected a URL, OWNER/REPOSITORY at Hugging Face, or one of "
-                + names.joined(separator: ", ") + near)
+            "'\(text)': expected a URL, OWNER/REPOSITORY at Hugging Face, or a name that `shim pull --help` lists\(near)"
+        )
     }
 
     /// Whether a file or folder with this name stays in its folder, and can be seen and typed there.
