@@ -60,7 +60,7 @@ import Testing
         let trip = try await session.respond(
             to: "Go", generating: Trip.self, options: options,
             contextOptions: .init(includeSchemaInPrompt: false, reasoningLevel: .deep),
-            metadata: ["tier": GeneratedContent("gold")]
+            metadata: ["tier": "gold"]
         ).content
         #expect(trip.city == "Rome" && trip.days == 2)
         let request = try #require(script.requests.first)
@@ -83,9 +83,9 @@ import Testing
             { _ in
                 [
                     .thought("Hm"), .reasoning(action: .updateSignature(Data([1, 2]), tokenCount: 0)),
-                    .reasoning(action: .updateMetadata(["effort": GeneratedContent("low")])), .text("Draft"),
+                    .reasoning(action: .updateMetadata(["effort": "low"])), .text("Draft"),
                     .response(action: .replaceTextSegment("Yes.", tokenCount: 1)),
-                    .response(action: .updateMetadata(["model": GeneratedContent("m-1")])),
+                    .response(action: .updateMetadata(["model": "m-1"])),
                     .response(action: .updateMetadata(["votes": GeneratedContent(properties: ["b": 2, "a": [true]])])),
                     .usage(input: 9, cached: 4, output: 2, reasoning: 1),
                     .usage(input: 10, cached: 4, output: 3, reasoning: 1),

@@ -156,10 +156,12 @@ extension LanguageModelExecutorGenerationChannel {
         public var output: Output
         public var metadata: [String: GeneratedContent]
 
-        public init(input: Input, output: Output, metadata: [String: GeneratedContent] = [:]) {
+        public init(
+            input: Input, output: Output, metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:]
+        ) {
             self.input = input
             self.output = output
-            self.metadata = metadata
+            self.metadata = metadata.contents
         }
     }
 

@@ -48,7 +48,7 @@ public struct LanguageModelExecutorGenerationRequest: Sendable {
     public init(
         id: UUID, transcript: Transcript, enabledTools: [Transcript.ToolDefinition], schema: GenerationSchema? = nil,
         generationOptions: GenerationOptions, contextOptions: ContextOptions,
-        metadata: [String: GeneratedContent]
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable]
     ) {
         self.id = id
         self.transcript = transcript
@@ -56,6 +56,6 @@ public struct LanguageModelExecutorGenerationRequest: Sendable {
         self.schema = schema
         self.generationOptions = generationOptions
         self.contextOptions = contextOptions
-        self.metadata = metadata
+        self.metadata = metadata.contents
     }
 }

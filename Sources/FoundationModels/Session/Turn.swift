@@ -8,8 +8,20 @@ struct SessionRequest: Sendable {
     /// Schema of the answer; `nil`: text.
     let format: Transcript.ResponseFormat?
     let options: GenerationOptions
-    var context = ContextOptions()
-    var metadata: [String: GeneratedContent] = [:]
+    let context: ContextOptions
+    let metadata: [String: GeneratedContent]
+
+    init(
+        prompt: Prompt, format: Transcript.ResponseFormat?, options: GenerationOptions,
+        context: ContextOptions = .init(),
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:]
+    ) {
+        self.prompt = prompt
+        self.format = format
+        self.options = options
+        self.context = context
+        self.metadata = metadata.contents
+    }
 }
 
 /// A request of a session, from the prompt to its answer in the transcript: as many messages of the model as it takes until

@@ -32,10 +32,12 @@ extension LanguageModelSession {
         /// Times, and counts of drafts, of a request that a model of this machine answered.
         public internal(set) var measured: LocalLLM.Usage?
 
-        public init(input: Input, output: Output, metadata: [String: GeneratedContent] = [:]) {
+        public init(
+            input: Input, output: Output, metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:]
+        ) {
             self.input = input
             self.output = output
-            self.metadata = metadata
+            self.metadata = metadata.contents
         }
 
         public var totalTokenCount: Int { input.totalTokenCount + output.totalTokenCount }

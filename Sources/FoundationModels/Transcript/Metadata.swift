@@ -12,3 +12,8 @@ struct Metadata: Codable {
 
     func encode(to encoder: any Encoder) throws { try values.mapValues { OrderedJSON($0.json) }.encode(to: encoder) }
 }
+
+extension [String: any ConvertibleToGeneratedContent & Sendable] {
+    /// The values as metadata keeps them.
+    var contents: [String: GeneratedContent] { mapValues { $0.generatedContent } }
+}

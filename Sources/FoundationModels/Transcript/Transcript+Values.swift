@@ -104,11 +104,11 @@ extension Transcript {
         }
 
         public init(
-            id: String, metadata: [String: GeneratedContent], toolName: String,
+            id: String, metadata: [String: any ConvertibleToGeneratedContent & Sendable], toolName: String,
             arguments: GeneratedContent
         ) {
             self.id = id
-            self.metadata = metadata
+            self.metadata = metadata.contents
             self.toolName = toolName
             self.arguments = arguments
         }

@@ -127,12 +127,12 @@ extension Transcript {
         public var responseFormat: ResponseFormat?
 
         public init(
-            id: String = UUID().uuidString, metadata: [String: GeneratedContent] = [:],
+            id: String = UUID().uuidString, metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:],
             segments: [Segment], options: GenerationOptions = GenerationOptions(),
             responseFormat: ResponseFormat? = nil, contextOptions: ContextOptions = ContextOptions()
         ) {
             self.id = id
-            self.metadata = metadata
+            self.metadata = metadata.contents
             self.segments = segments
             self.options = options
             self.responseFormat = responseFormat
@@ -164,11 +164,11 @@ extension Transcript {
         }
 
         public init(
-            id: String = UUID().uuidString, metadata: [String: GeneratedContent] = [:],
+            id: String = UUID().uuidString, metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:],
             segments: [Segment]
         ) {
             self.init(id: id, assetIDs: [], segments: segments)
-            self.metadata = metadata
+            self.metadata = metadata.contents
         }
     }
 
@@ -181,11 +181,11 @@ extension Transcript {
         public var metadata: [String: GeneratedContent]
 
         public init(
-            id: String = UUID().uuidString, metadata: [String: GeneratedContent] = [:],
+            id: String = UUID().uuidString, metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:],
             segments: [Segment], signature: Data? = nil
         ) {
             self.id = id
-            self.metadata = metadata
+            self.metadata = metadata.contents
             self.segments = segments
             self.signature = signature
         }
