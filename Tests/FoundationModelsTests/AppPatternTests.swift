@@ -100,4 +100,25 @@ import Testing
         await planner.plan("Oslo")
         #expect(planner.problem?.text == "busy until 5.0" && planner.session.transcript.history.count == 2)
     }
+
+    @Test func `a provider finds what it kept of its answers, also after the transcript was stored`() async throws {
+        let script = Script([
+            { _ in
+                let kept = GeneratedContent(properties: ["raw": "<b>Hi</b>", "tokens": 3])
+                return [.text("Hi"), .response(action: .updateMetadata(["kept": kept]))]
+            },
+            { request in
+                guard case .response(let last)? = request.transcript.dropLast().last, let kept = last.metadata["kept"],
+                    let raw = try? kept.value(String.self, forProperty: "raw")
+                else { return [.text("lost")] }
+                return [.text(raw)]
+            },
+        ])
+        let first = LanguageModelSession(model: ScriptedLanguageModel(script))
+        try await first.respond(to: "Hello")
+        let stored = try JSONDecoder().decode(Transcript.self, from: JSONEncoder().encode(first.transcript))
+        #expect(stored == first.transcript)
+        let second = LanguageModelSession(model: ScriptedLanguageModel(script), transcript: stored)
+        #expect(try await second.respond(to: "Again").content == "<b>Hi</b>")
+    }
 }

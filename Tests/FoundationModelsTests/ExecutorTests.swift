@@ -59,13 +59,14 @@ import Testing
         let options = GenerationOptions(samplingMode: .random(top: 3, seed: 1), temperature: 0.5)
         let trip = try await session.respond(
             to: "Go", generating: Trip.self, options: options,
-            contextOptions: .init(includeSchemaInPrompt: false, reasoningLevel: .deep), metadata: ["tier": "gold"]
+            contextOptions: .init(includeSchemaInPrompt: false, reasoningLevel: .deep),
+            metadata: ["tier": "gold"]
         ).content
         #expect(trip.city == "Rome" && trip.days == 2)
         let request = try #require(script.requests.first)
         #expect(request.schema?.name == "Trip" && request.generationOptions == options)
         #expect(request.contextOptions.reasoningLevel == .deep && request.contextOptions.includeSchemaInPrompt == false)
-        #expect(request.metadata["tier"] as? String == "gold")
+        #expect(request.metadata["tier"] == GeneratedContent("gold"))
         guard case .response(let response)? = session.transcript.last,
             case .structure(let value)? = response.segments.first
         else { return #expect(Bool(false), "\(session.transcript)") }
@@ -85,6 +86,7 @@ import Testing
                     .reasoning(action: .updateMetadata(["effort": "low"])), .text("Draft"),
                     .response(action: .replaceTextSegment("Yes.", tokenCount: 1)),
                     .response(action: .updateMetadata(["model": "m-1"])),
+                    .response(action: .updateMetadata(["votes": GeneratedContent(properties: ["b": 2, "a": [true]])])),
                     .usage(input: 9, cached: 4, output: 2, reasoning: 1),
                     .usage(input: 10, cached: 4, output: 3, reasoning: 1),
                 ]
@@ -99,8 +101,8 @@ import Testing
         #expect(session.usage.totalTokenCount == 26)
         guard case .reasoning(let reasoning) = session.transcript[1], case .response(let said) = session.transcript[2]
         else { return #expect(Bool(false), "\(session.transcript)") }
-        #expect(reasoning.signature == Data([1, 2]) && reasoning.metadata["effort"] as? String == "low")
-        #expect(said.metadata["model"] as? String == "m-1")
+        #expect(reasoning.signature == Data([1, 2]) && reasoning.metadata["effort"] == GeneratedContent("low"))
+        #expect(said.metadata["model"] == GeneratedContent("m-1"))
         let stored = try JSONDecoder().decode(Transcript.self, from: JSONEncoder().encode(session.transcript))
         #expect(stored == session.transcript)
     }
@@ -178,7 +180,7 @@ import Testing
         let session = LanguageModelSession(model: ScriptedLanguageModel(script), instructions: "Hi")
         for _ in 1...3 { try await session.respond(to: "go") }
         #expect(session.transcript.omissions.count == 1 && session.transcript.count == 7)
-        session.contextOverflowPolicy = .throwError
+        session.contextOverflowPolicy = .fail
         let error = await #expect(throws: LanguageModelError.self) {
             for _ in 1...2 { try await session.respond(to: "go") }
         }

@@ -7,7 +7,7 @@ import Testing
 /// Each byte is a token of the tiny model; a turn of texts of 8 takes 22: `u:1aaaaaaa;a:1aaaaaaa;`.
 @Suite(.timeLimit(.minutes(5))) struct OverflowTests {
     private func session(
-        turns: Int, length: Int = 8, context: Int = 128, _ policy: ContextOverflowPolicy = .trimOldest
+        turns: Int, length: Int = 8, context: Int = 128, _ policy: ContextOverflowPolicy = .trim
     ) throws -> LanguageModelSession {
         let session = LanguageModelSession(
             model: try tinyModel(context: context), transcript: .turns(turns, length: length, instructions: "Be-nice."))
@@ -29,6 +29,7 @@ import Testing
         #expect(session.transcript.count == 1 + 16 + 2, "nothing is lost from the transcript")
         let omission = try #require(session.transcript.omissions.first)
         #expect(session.transcript.omissions.count == 1)
+        #expect(response.omissions == [omission])
 
         // 128 less 5 for the answer and 16 to spare leaves 107: instructions, question and answer's begin take 21, a turn 22.
         let omitted = session.transcript.filter { omission.entryIDs.contains($0.id) }
@@ -42,12 +43,13 @@ import Testing
     @Test func `the next turn needs no trimming, and sees what is left`() async throws {
         let session = try session(turns: 8)
         try await session.respond(to: "1", options: .greedy(2))
-        try await session.respond(to: "2", options: .greedy(2))
+        let second = try await session.respond(to: "2", options: .greedy(2))
         #expect(session.transcript.omissions.count == 1)
+        #expect(second.omissions.isEmpty)
     }
 
     @Test func `on request it is an error, with both numbers`() async throws {
-        let session = try session(turns: 8, .throwError)
+        let session = try session(turns: 8, .fail)
         let before = session.transcript
         let context = try await overflow { try await session.respond(to: "Now?") }
         // 11 for the instructions, 176 for the turns, 7 for the question, 2 for the answer's begin, 1 for the beginning.
@@ -75,7 +77,7 @@ import Testing
         #expect(response.usage.output.totalTokenCount == 60)
     }
 
-    @Test(arguments: [ContextOverflowPolicy.throwError, .trimOldest])
+    @Test(arguments: [ContextOverflowPolicy.fail, .trim])
     func `an answer that fills the context alone is an error`(policy: ContextOverflowPolicy) async throws {
         let session = try session(turns: 1, policy)
         let before = session.transcript

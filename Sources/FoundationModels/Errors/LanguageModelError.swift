@@ -6,7 +6,7 @@ public import Foundation
 /// model that is missing, `GeneratedContent.ParsingError` for an answer that is not a value of the requested type,
 /// `LanguageModelSession.ToolCallError` for a tool that failed, and `CancellationError`.
 public enum LanguageModelError: LocalizedError {
-    /// The prompt does not fit the context or, with `ContextOverflowPolicy.throwError`, the conversation does not.
+    /// The prompt does not fit the context or, with `ContextOverflowPolicy.fail`, the conversation does not.
     case contextSizeExceeded(ContextSizeExceeded)
     /// Too many requests wait for the model, or the service limits their rate.
     case rateLimited(RateLimited)

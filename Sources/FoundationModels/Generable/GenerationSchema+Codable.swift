@@ -2,7 +2,7 @@ import JSON
 
 /// JSON for coders that do not keep the order of members, such as Foundation's: an object with more than one stores it under
 /// `x-order`. Where Apple's framework wrote that name, it lists the object's `properties` instead, and is read as a member.
-private struct OrderedJSON: Codable {
+struct OrderedJSON: Codable {
     var json: JSON
 
     init(_ json: JSON) { self.json = json }

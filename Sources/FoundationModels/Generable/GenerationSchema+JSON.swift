@@ -113,6 +113,8 @@ private struct SchemaWriter {
                     ("type", .string("object")), ("properties", .ordered(members)), ("required", .array(required)),
                     ("additionalProperties", .bool(false)),
                 ]), description)
+        case .dictionary(let value):
+            return .ordered([("type", .string("object")), ("additionalProperties", try json(value))])
         case .choices(let description, let choices):
             return described(
                 .ordered([("type", .string("string")), ("enum", .array(choices.map { .string($0) }))]), description)
@@ -207,7 +209,7 @@ extension JSON {
     fileprivate var orNull: JSON { .ordered([("anyOf", .array([self, .ordered([("type", .string("null"))])]))]) }
 
     /// An object, of members with distinct names.
-    fileprivate static func ordered(_ members: [JSON.Object.Member]) -> JSON { .object(JSON.Object(members)) }
+    static func ordered(_ members: [JSON.Object.Member]) -> JSON { .object(JSON.Object(members)) }
 
     /// The stricter of two bounds; infinite bounds, which are null in JSON, are ignored.
     fileprivate static func tighter(_ one: JSON?, _ other: JSON, _ isTighter: (Double, Double) -> Bool) -> JSON? {

@@ -12,6 +12,8 @@ indirect enum SchemaNode: Sendable {
     case array(of: SchemaNode, [Limit])
     /// An object with these properties and no others.
     case object(description: String?, [Property])
+    /// An object with any names, whose values match the node.
+    case dictionary(of: SchemaNode)
     case choices(description: String?, [String])
     case anyOf(description: String?, [SchemaNode])
     /// The schema of another type. It is resolved when the schema is written, so that types may be recursive.
@@ -58,7 +60,7 @@ indirect enum SchemaNode: Sendable {
         case .string(let own): return .string(own + limits)
         case .array(let element, let own): return .array(of: element, own + limits)
         case .type(let type): return type.generationSchema.root.limited(limits)
-        case .any, .null, .boolean, .object, .choices, .anyOf, .reference, .json, .nothing: return self
+        case .any, .null, .boolean, .object, .dictionary, .choices, .anyOf, .reference, .json, .nothing: return self
         }
     }
 

@@ -12,7 +12,7 @@ struct GeneratedMessage: Sendable {
         let id: String
         var segments: [Transcript.Segment] = []
         var signature: Data?
-        var metadata: [String: any Codable & Sendable & Equatable] = [:]
+        var metadata: [String: GeneratedContent] = [:]
         var calls: [Call] = []
     }
 
@@ -20,13 +20,15 @@ struct GeneratedMessage: Sendable {
         let id: String
         let name: String
         var arguments = ""
-        var metadata: [String: any Codable & Sendable & Equatable] = [:]
+        var metadata: [String: GeneratedContent] = [:]
     }
 
     private var growing: [Growing] = []
     /// Names of the models that answer.
     var assetIDs: [String] = []
     var usage = LanguageModelSession.Usage()
+    /// Its tokens, if the options ask for them.
+    var probabilities: [TokenProbability] = []
 
     // MARK: What it says
 

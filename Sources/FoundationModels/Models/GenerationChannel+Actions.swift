@@ -21,14 +21,14 @@ extension LanguageModelExecutorGenerationChannel.Response.Action {
     public static func removeAttachmentSegment(id: String) -> Self { Self(kind: .removeAttachment(id: id)) }
 
     /// Sets these values of the entry's metadata; others stay.
-    public static func updateMetadata(_ values: [String: any Sendable & Codable & Equatable]) -> Self {
-        Self(kind: .metadata(.init(values: values)))
+    public static func updateMetadata(_ values: [String: any ConvertibleToGeneratedContent & Sendable]) -> Self {
+        Self(kind: .metadata(.init(values: values.contents)))
     }
 
     public static func updateUsage(
         input: LanguageModelExecutorGenerationChannel.Usage.Input,
         output: LanguageModelExecutorGenerationChannel.Usage.Output,
-        metadata: [String: any Sendable & Codable & Equatable] = [:]
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:]
     ) -> Self {
         Self(kind: .usage(.init(input: input, output: output, metadata: metadata)))
     }
@@ -48,14 +48,14 @@ extension LanguageModelExecutorGenerationChannel.Reasoning.Action {
     }
 
     /// Sets these values of the entry's metadata; others stay.
-    public static func updateMetadata(_ values: [String: any Sendable & Codable & Equatable]) -> Self {
-        Self(kind: .metadata(.init(values: values)))
+    public static func updateMetadata(_ values: [String: any ConvertibleToGeneratedContent & Sendable]) -> Self {
+        Self(kind: .metadata(.init(values: values.contents)))
     }
 
     public static func updateUsage(
         input: LanguageModelExecutorGenerationChannel.Usage.Input,
         output: LanguageModelExecutorGenerationChannel.Usage.Output,
-        metadata: [String: any Sendable & Codable & Equatable] = [:]
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:]
     ) -> Self {
         Self(kind: .usage(.init(input: input, output: output, metadata: metadata)))
     }
@@ -72,14 +72,14 @@ extension LanguageModelExecutorGenerationChannel.ToolCalls.Action {
     public static func removeToolCall(id: String) -> Self { Self(kind: .remove(id: id)) }
 
     /// Sets these values of the metadata of all calls of the entry; others stay.
-    public static func updateMetadata(_ values: [String: any Sendable & Codable & Equatable]) -> Self {
-        Self(kind: .metadata(.init(values: values)))
+    public static func updateMetadata(_ values: [String: any ConvertibleToGeneratedContent & Sendable]) -> Self {
+        Self(kind: .metadata(.init(values: values.contents)))
     }
 
     public static func updateUsage(
         input: LanguageModelExecutorGenerationChannel.Usage.Input,
         output: LanguageModelExecutorGenerationChannel.Usage.Output,
-        metadata: [String: any Sendable & Codable & Equatable] = [:]
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:]
     ) -> Self {
         Self(kind: .usage(.init(input: input, output: output, metadata: metadata)))
     }
@@ -91,7 +91,7 @@ extension LanguageModelExecutorGenerationChannel.ToolCalls.ToolCall.Action {
     }
 
     /// Sets these values of the call's metadata; others stay.
-    public static func updateMetadata(_ values: [String: any Sendable & Codable & Equatable]) -> Self {
-        Self(kind: .metadata(.init(values: values)))
+    public static func updateMetadata(_ values: [String: any ConvertibleToGeneratedContent & Sendable]) -> Self {
+        Self(kind: .metadata(.init(values: values.contents)))
     }
 }

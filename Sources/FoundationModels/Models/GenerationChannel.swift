@@ -127,7 +127,7 @@ extension LanguageModelExecutorGenerationChannel {
     }
 
     public struct Metadata: Sendable {
-        public var values: [String: any Sendable & Codable & Equatable]
+        public var values: [String: GeneratedContent]
     }
 
     /// Numbers of tokens of the message so far; the last one sent counts.
@@ -154,12 +154,14 @@ extension LanguageModelExecutorGenerationChannel {
 
         public var input: Input
         public var output: Output
-        public var metadata: [String: any Sendable & Codable & Equatable]
+        public var metadata: [String: GeneratedContent]
 
-        public init(input: Input, output: Output, metadata: [String: any Sendable & Codable & Equatable] = [:]) {
+        public init(
+            input: Input, output: Output, metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:]
+        ) {
             self.input = input
             self.output = output
-            self.metadata = metadata
+            self.metadata = metadata.contents
         }
     }
 

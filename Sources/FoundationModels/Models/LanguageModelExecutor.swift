@@ -43,12 +43,12 @@ public struct LanguageModelExecutorGenerationRequest: Sendable {
     public var generationOptions: GenerationOptions
     public var contextOptions: ContextOptions
     /// Values of the caller of `respond`.
-    public var metadata: [String: any Sendable & Codable & Equatable]
+    public var metadata: [String: GeneratedContent]
 
     public init(
         id: UUID, transcript: Transcript, enabledTools: [Transcript.ToolDefinition], schema: GenerationSchema? = nil,
         generationOptions: GenerationOptions, contextOptions: ContextOptions,
-        metadata: [String: any Sendable & Codable & Equatable]
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable]
     ) {
         self.id = id
         self.transcript = transcript
@@ -56,6 +56,6 @@ public struct LanguageModelExecutorGenerationRequest: Sendable {
         self.schema = schema
         self.generationOptions = generationOptions
         self.contextOptions = contextOptions
-        self.metadata = metadata
+        self.metadata = metadata.contents
     }
 }

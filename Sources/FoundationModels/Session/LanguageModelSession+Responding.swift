@@ -41,7 +41,8 @@ extension LanguageModelSession {
     @discardableResult
     public func respond(
         to prompt: Prompt, options: GenerationOptions = GenerationOptions(),
-        contextOptions: ContextOptions = ContextOptions(), metadata: [String: any Sendable & Codable & Equatable] = [:]
+        contextOptions: ContextOptions = ContextOptions(),
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:]
     ) async throws -> Response<String> {
         try await answer(
             SessionRequest(
@@ -54,7 +55,8 @@ extension LanguageModelSession {
     @_disfavoredOverload
     public func respond(
         to prompt: String, options: GenerationOptions = GenerationOptions(),
-        contextOptions: ContextOptions = ContextOptions(), metadata: [String: any Sendable & Codable & Equatable] = [:]
+        contextOptions: ContextOptions = ContextOptions(),
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:]
     ) async throws -> Response<String> {
         try await answer(
             SessionRequest(
@@ -66,7 +68,8 @@ extension LanguageModelSession {
     @discardableResult
     public func respond(
         options: GenerationOptions = GenerationOptions(), contextOptions: ContextOptions = ContextOptions(),
-        metadata: [String: any Sendable & Codable & Equatable] = [:], @PromptBuilder prompt: () throws -> Prompt
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:],
+        @PromptBuilder prompt: () throws -> Prompt
     ) async throws -> Response<String> {
         let prompt = try prompt()
         return try await answer(
@@ -126,7 +129,7 @@ extension LanguageModelSession {
         to prompt: Prompt, generating type: Content.Type = Content.self,
         options: GenerationOptions = GenerationOptions(),
         contextOptions: ContextOptions = ContextOptions(includeSchemaInPrompt: true),
-        metadata: [String: any Sendable & Codable & Equatable] = [:]
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:]
     ) async throws -> Response<Content> {
         try await answer(
             SessionRequest(
@@ -142,7 +145,7 @@ extension LanguageModelSession {
         to prompt: String, generating type: Content.Type = Content.self,
         options: GenerationOptions = GenerationOptions(),
         contextOptions: ContextOptions = ContextOptions(includeSchemaInPrompt: true),
-        metadata: [String: any Sendable & Codable & Equatable] = [:]
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:]
     ) async throws -> Response<Content> {
         try await answer(
             SessionRequest(
@@ -156,7 +159,8 @@ extension LanguageModelSession {
     public func respond<Content: Generable>(
         generating type: Content.Type = Content.self, options: GenerationOptions = GenerationOptions(),
         contextOptions: ContextOptions = ContextOptions(includeSchemaInPrompt: true),
-        metadata: [String: any Sendable & Codable & Equatable] = [:], @PromptBuilder prompt: () throws -> Prompt
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:],
+        @PromptBuilder prompt: () throws -> Prompt
     ) async throws -> Response<Content> {
         let prompt = try prompt()
         return try await answer(
@@ -217,7 +221,7 @@ extension LanguageModelSession {
     public func respond(
         to prompt: Prompt, schema: GenerationSchema, options: GenerationOptions = GenerationOptions(),
         contextOptions: ContextOptions = ContextOptions(includeSchemaInPrompt: true),
-        metadata: [String: any Sendable & Codable & Equatable] = [:]
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:]
     ) async throws -> Response<GeneratedContent> {
         try await answer(
             SessionRequest(
@@ -232,7 +236,7 @@ extension LanguageModelSession {
     public func respond(
         to prompt: String, schema: GenerationSchema, options: GenerationOptions = GenerationOptions(),
         contextOptions: ContextOptions = ContextOptions(includeSchemaInPrompt: true),
-        metadata: [String: any Sendable & Codable & Equatable] = [:]
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:]
     ) async throws -> Response<GeneratedContent> {
         try await answer(
             SessionRequest(
@@ -247,7 +251,8 @@ extension LanguageModelSession {
     public func respond(
         schema: GenerationSchema, options: GenerationOptions = GenerationOptions(),
         contextOptions: ContextOptions = ContextOptions(includeSchemaInPrompt: true),
-        metadata: [String: any Sendable & Codable & Equatable] = [:], @PromptBuilder prompt: () throws -> Prompt
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:],
+        @PromptBuilder prompt: () throws -> Prompt
     ) async throws -> Response<GeneratedContent> {
         let prompt = try prompt()
         return try await answer(

@@ -33,7 +33,8 @@ extension LanguageModelSession {
     /// Answers a prompt and streams the answer.
     public func streamResponse(
         to prompt: Prompt, options: GenerationOptions = GenerationOptions(),
-        contextOptions: ContextOptions = ContextOptions(), metadata: [String: any Sendable & Codable & Equatable] = [:]
+        contextOptions: ContextOptions = ContextOptions(),
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:]
     ) -> sending ResponseStream<String> {
         stream(
             SessionRequest(
@@ -44,7 +45,8 @@ extension LanguageModelSession {
     @_disfavoredOverload
     public func streamResponse(
         to prompt: String, options: GenerationOptions = GenerationOptions(),
-        contextOptions: ContextOptions = ContextOptions(), metadata: [String: any Sendable & Codable & Equatable] = [:]
+        contextOptions: ContextOptions = ContextOptions(),
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:]
     ) -> sending ResponseStream<String> {
         stream(
             SessionRequest(
@@ -54,7 +56,8 @@ extension LanguageModelSession {
     /// Answers a prompt and streams the answer.
     public func streamResponse(
         options: GenerationOptions = GenerationOptions(), contextOptions: ContextOptions = ContextOptions(),
-        metadata: [String: any Sendable & Codable & Equatable] = [:], @PromptBuilder prompt: () throws -> Prompt
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:],
+        @PromptBuilder prompt: () throws -> Prompt
     ) rethrows -> sending ResponseStream<String> {
         try stream(
             SessionRequest(
@@ -104,7 +107,7 @@ extension LanguageModelSession {
         to prompt: Prompt, generating type: Content.Type = Content.self,
         options: GenerationOptions = GenerationOptions(),
         contextOptions: ContextOptions = ContextOptions(includeSchemaInPrompt: true),
-        metadata: [String: any Sendable & Codable & Equatable] = [:]
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:]
     ) -> sending ResponseStream<Content> {
         stream(
             SessionRequest(
@@ -118,7 +121,7 @@ extension LanguageModelSession {
         to prompt: String, generating type: Content.Type = Content.self,
         options: GenerationOptions = GenerationOptions(),
         contextOptions: ContextOptions = ContextOptions(includeSchemaInPrompt: true),
-        metadata: [String: any Sendable & Codable & Equatable] = [:]
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:]
     ) -> sending ResponseStream<Content> {
         stream(
             SessionRequest(
@@ -130,7 +133,8 @@ extension LanguageModelSession {
     public func streamResponse<Content: Generable>(
         generating type: Content.Type = Content.self, options: GenerationOptions = GenerationOptions(),
         contextOptions: ContextOptions = ContextOptions(includeSchemaInPrompt: true),
-        metadata: [String: any Sendable & Codable & Equatable] = [:], @PromptBuilder prompt: () throws -> Prompt
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:],
+        @PromptBuilder prompt: () throws -> Prompt
     ) rethrows -> sending ResponseStream<Content> {
         try stream(
             SessionRequest(
@@ -181,7 +185,7 @@ extension LanguageModelSession {
     public func streamResponse(
         to prompt: Prompt, schema: GenerationSchema, options: GenerationOptions = GenerationOptions(),
         contextOptions: ContextOptions = ContextOptions(includeSchemaInPrompt: true),
-        metadata: [String: any Sendable & Codable & Equatable] = [:]
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:]
     ) -> sending ResponseStream<GeneratedContent> {
         stream(
             SessionRequest(
@@ -194,7 +198,7 @@ extension LanguageModelSession {
     public func streamResponse(
         to prompt: String, schema: GenerationSchema, options: GenerationOptions = GenerationOptions(),
         contextOptions: ContextOptions = ContextOptions(includeSchemaInPrompt: true),
-        metadata: [String: any Sendable & Codable & Equatable] = [:]
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:]
     ) -> sending ResponseStream<GeneratedContent> {
         stream(
             SessionRequest(
@@ -207,7 +211,8 @@ extension LanguageModelSession {
     public func streamResponse(
         schema: GenerationSchema, options: GenerationOptions = GenerationOptions(),
         contextOptions: ContextOptions = ContextOptions(includeSchemaInPrompt: true),
-        metadata: [String: any Sendable & Codable & Equatable] = [:], @PromptBuilder prompt: () throws -> Prompt
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:],
+        @PromptBuilder prompt: () throws -> Prompt
     ) rethrows -> sending ResponseStream<GeneratedContent> {
         try stream(
             SessionRequest(

@@ -25,7 +25,7 @@ public final class LanguageModelSession: Observable, @unchecked Sendable {
     /// Whether a change of the transcript was dropped during the request under way.
     private let isViolated = Mutex(false)
     private let errorHandling = Mutex<TranscriptErrorHandlingPolicy?>(nil)
-    private let overflowPolicy = Mutex(ContextOverflowPolicy.trimOldest)
+    private let overflowPolicy = Mutex(ContextOverflowPolicy.trim)
     /// Computes the prefix of the next turn; releasing it cancels that.
     private let warmUp = Mutex<Generation?>(nil)
 

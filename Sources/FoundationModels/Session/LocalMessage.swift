@@ -15,7 +15,8 @@ struct LocalMessage {
         var window = try request.window(for: system, images: try await model.images(of: request.transcript))
         var prompt = try await fit(&window, answered: 0)
         let conversation = window.request()
-        var text = AnswerText(try model.tokenizer, after: prompt, tools: conversation.tools, system.guardrails)
+        let tokenizer = try model.tokenizer
+        var text = AnswerText(tokenizer, after: prompt, tools: conversation.tools, system.guardrails)
         var sampling = SamplingOptions(request.options)
         sampling.constraint = try model.constraint(for: conversation, after: prompt) { _ in }
         var events = DeltaEvents()
@@ -33,6 +34,7 @@ struct LocalMessage {
             finish = nil
             for try await piece in model.generate(prompt.prompt + answer, options: sampling) {
                 answer += piece.tokens
+                message.probabilities += piece.logprobs.map { TokenProbability($0, tokenizer) }
                 finish = piece.finish
                 add(try text.add(piece.tokens))
             }
@@ -62,7 +64,7 @@ struct LocalMessage {
         let policy = request.session.contextOverflowPolicy
         var prompt = try window.prompt(for: model)
         let room = min(limit.map { $0 - answered } ?? size / 8, size / 2)
-        if prompt.tokens.count + answered + room > size, window.turns.count > 1, policy != .throwError {
+        if prompt.tokens.count + answered + room > size, window.turns.count > 1, policy != .fail {
             let spare = policy == .summarize ? size / 4 : size / 8
             let dropped = try window.trim(to: size - answered - room - spare, for: model)
             if policy == .summarize {

@@ -13,7 +13,7 @@ struct MessageRequest: Sendable {
     let format: Transcript.ResponseFormat?
     let options: GenerationOptions
     let context: ContextOptions
-    let metadata: [String: any Codable & Sendable & Equatable]
+    let metadata: [String: GeneratedContent]
 
     /// Generates the message. Where the conversation is too long, older turns are left out as the session's policy says.
     ///
@@ -76,7 +76,7 @@ struct MessageRequest: Sendable {
             } catch {
                 let error = named(error)
                 guard case LanguageModelError.contextSizeExceeded = error, window.turns.count > 1,
-                    session.contextOverflowPolicy != .throwError
+                    session.contextOverflowPolicy != .fail
                 else { throw error }
                 let dropped = window.dropOlderHalf()
                 if session.contextOverflowPolicy == .summarize {

@@ -8,16 +8,12 @@ extension LanguageModelSession {
         public let transcriptEntries: ArraySlice<Transcript.Entry>
         /// Token counts of the request, all its messages together; zero if the answer was not generated.
         public let usage: Usage
-
-        init(
-            content: Content, rawContent: GeneratedContent, transcriptEntries: ArraySlice<Transcript.Entry>,
-            usage: Usage
-        ) {
-            self.content = content
-            self.rawContent = rawContent
-            self.transcriptEntries = transcriptEntries
-            self.usage = usage
-        }
+        /// What the model no longer read since the request, because its context was full; empty if it read everything
+        /// that it read before.
+        public let omissions: [Transcript.Omission]
+        /// The generated tokens of all messages with their log probabilities, for a model of this machine; empty unless
+        /// `SamplingOptions.topLogprobs` is set, in `GenerationOptions` under `custom: LocalModel.self`.
+        public let tokenProbabilities: [TokenProbability]
     }
 
     /// An answer of the session, before its conversion to the caller's type.
@@ -25,10 +21,13 @@ extension LanguageModelSession {
         let content: GeneratedContent
         let entries: ArraySlice<Transcript.Entry>
         let usage: Usage
+        var omissions: [Transcript.Omission] = []
+        var probabilities: [TokenProbability] = []
 
         func response<Content: Generable>(_ type: Content.Type) throws -> Response<Content> {
             Response(
-                content: try Content(content), rawContent: content, transcriptEntries: entries, usage: usage)
+                content: try Content(content), rawContent: content, transcriptEntries: entries, usage: usage,
+                omissions: omissions, tokenProbabilities: probabilities)
         }
     }
 

@@ -8,8 +8,20 @@ struct SessionRequest: Sendable {
     /// Schema of the answer; `nil`: text.
     let format: Transcript.ResponseFormat?
     let options: GenerationOptions
-    var context = ContextOptions()
-    var metadata: [String: any Codable & Sendable & Equatable] = [:]
+    let context: ContextOptions
+    let metadata: [String: GeneratedContent]
+
+    init(
+        prompt: Prompt, format: Transcript.ResponseFormat?, options: GenerationOptions,
+        context: ContextOptions = .init(),
+        metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:]
+    ) {
+        self.prompt = prompt
+        self.format = format
+        self.options = options
+        self.context = context
+        self.metadata = metadata.contents
+    }
 }
 
 /// A request of a session, from the prompt to its answer in the transcript: as many messages of the model as it takes until
@@ -24,6 +36,9 @@ struct Turn {
     /// What the request has added to the transcript, whatever callbacks made of that.
     private var added: [Transcript.Entry] = []
     private var usage = LanguageModelSession.Usage()
+    private var probabilities: [TokenProbability] = []
+    /// Number of omissions before the request.
+    private let omissionCount: Int
     /// Texts and reasoning of the messages so far, which ended in calls.
     private var earlier = (texts: [String](), reasoning: [String](), callCount: 0)
     /// The message under way.
@@ -41,6 +56,7 @@ struct Turn {
         self.request = request
         self.show = show
         profile = session.resolvedProfile()
+        omissionCount = session.transcript.omissions.count
     }
 
     /// - Throws: What ends the request, after the transcript was put into the state that the error policy wants.
@@ -92,6 +108,7 @@ struct Turn {
         let message = try await messageRequest.message(shown())
         partial.message.withLock { $0 = nil }
         usage += message.usage
+        probabilities += message.probabilities
         session.count(message.usage)
         try session.checkChanges()
         let calls = try message.calls()
@@ -117,7 +134,9 @@ struct Turn {
         var next = messageRequest
         next.transcript = profile.read(of: session.transcript)
         if profile.model is SystemLanguageModel { await next.warm() }
-        return .init(content: content, entries: added[...], usage: usage)
+        return .init(
+            content: content, entries: added[...], usage: usage,
+            omissions: Array(session.transcript.omissions.dropFirst(omissionCount)), probabilities: probabilities)
     }
 
     /// Runs the calls of a message.

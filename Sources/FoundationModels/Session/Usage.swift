@@ -28,14 +28,16 @@ extension LanguageModelSession {
 
         public var input: Input
         public var output: Output
-        public var metadata: [String: any Sendable]
+        public var metadata: [String: GeneratedContent]
         /// Times, and counts of drafts, of a request that a model of this machine answered.
         public internal(set) var measured: LocalLLM.Usage?
 
-        public init(input: Input, output: Output, metadata: [String: any Sendable & Codable & Equatable] = [:]) {
+        public init(
+            input: Input, output: Output, metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:]
+        ) {
             self.input = input
             self.output = output
-            self.metadata = metadata
+            self.metadata = metadata.contents
         }
 
         public var totalTokenCount: Int { input.totalTokenCount + output.totalTokenCount }

@@ -127,7 +127,7 @@ extension Transcript.Entry: Codable {
 }
 
 extension KeyedEncodingContainer<Transcript.Entry.CodingKeys> {
-    fileprivate mutating func encode(_ metadata: [String: any Codable & Sendable & Equatable]) throws {
+    fileprivate mutating func encode(_ metadata: [String: GeneratedContent]) throws {
         if !metadata.isEmpty { try encode(Metadata(metadata), forKey: .metadata) }
     }
 }
@@ -167,7 +167,7 @@ extension Transcript.Segment: Codable {
         case .custom:
             self = .custom(
                 StoredSegment(
-                    id: id, content: try container.decode(MetadataValue.self, forKey: .content),
+                    id: id, content: try container.decode(EncodedValue.self, forKey: .content),
                     description: try container.decode(String.self, forKey: .text)))
         }
     }

@@ -70,13 +70,13 @@ extension Transcript.Segment: Equatable {
 
 extension Transcript.CustomSegment {
     /// The segment as a decoded transcript has it.
-    var stored: StoredSegment { StoredSegment(id: id, content: MetadataValue(content), description: description) }
+    var stored: StoredSegment { StoredSegment(id: id, content: EncodedValue(content), description: description) }
 }
 
 /// A custom segment whose type is not known.
 struct StoredSegment: Transcript.CustomSegment {
     let id: String
-    let content: MetadataValue
+    let content: EncodedValue
     let description: String
     var stored: StoredSegment { self }
 }

@@ -97,18 +97,18 @@ extension Transcript {
         public var toolName: String
         public var arguments: GeneratedContent
         /// Values that the model's executor added.
-        public var metadata: [String: any Codable & Sendable & Equatable]
+        public var metadata: [String: GeneratedContent]
 
         public init(id: String, toolName: String, arguments: GeneratedContent) {
             self.init(id: id, metadata: [:], toolName: toolName, arguments: arguments)
         }
 
         public init(
-            id: String, metadata: [String: any Codable & Sendable & Equatable], toolName: String,
+            id: String, metadata: [String: any ConvertibleToGeneratedContent & Sendable], toolName: String,
             arguments: GeneratedContent
         ) {
             self.id = id
-            self.metadata = metadata
+            self.metadata = metadata.contents
             self.toolName = toolName
             self.arguments = arguments
         }
@@ -133,9 +133,4 @@ extension Transcript {
     }
 }
 
-extension Transcript.ToolCall: Equatable {
-    public static func == (one: Self, other: Self) -> Bool {
-        one.id == other.id && one.toolName == other.toolName && one.arguments == other.arguments
-            && Metadata(one.metadata) == Metadata(other.metadata)
-    }
-}
+extension Transcript.ToolCall: Equatable {}

@@ -122,17 +122,17 @@ extension Transcript {
         public var options: GenerationOptions
         public var contextOptions: ContextOptions
         /// The app's own values; they reach the executor with the request.
-        public var metadata: [String: any Codable & Sendable & Equatable]
+        public var metadata: [String: GeneratedContent]
         /// Schema of the answer; `nil`: any text.
         public var responseFormat: ResponseFormat?
 
         public init(
-            id: String = UUID().uuidString, metadata: [String: any Codable & Sendable & Equatable] = [:],
+            id: String = UUID().uuidString, metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:],
             segments: [Segment], options: GenerationOptions = GenerationOptions(),
             responseFormat: ResponseFormat? = nil, contextOptions: ContextOptions = ContextOptions()
         ) {
             self.id = id
-            self.metadata = metadata
+            self.metadata = metadata.contents
             self.segments = segments
             self.options = options
             self.responseFormat = responseFormat
@@ -153,7 +153,7 @@ extension Transcript {
         /// Names of the models that answered.
         public var assetIDs: [String]
         /// Values that the model's executor added.
-        public internal(set) var metadata: [String: any Codable & Sendable & Equatable]
+        public internal(set) var metadata: [String: GeneratedContent]
         public var segments: [Segment]
 
         public init(id: String = UUID().uuidString, assetIDs: [String], segments: [Segment]) {
@@ -164,11 +164,11 @@ extension Transcript {
         }
 
         public init(
-            id: String = UUID().uuidString, metadata: [String: any Sendable & Codable & Equatable] = [:],
+            id: String = UUID().uuidString, metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:],
             segments: [Segment]
         ) {
             self.init(id: id, assetIDs: [], segments: segments)
-            self.metadata = metadata
+            self.metadata = metadata.contents
         }
     }
 
@@ -178,14 +178,14 @@ extension Transcript {
         public var segments: [Segment]
         /// By which a service recognizes its own reasoning.
         public var signature: Data?
-        public var metadata: [String: any Codable & Sendable & Equatable]
+        public var metadata: [String: GeneratedContent]
 
         public init(
-            id: String = UUID().uuidString, metadata: [String: any Sendable & Codable & Equatable] = [:],
+            id: String = UUID().uuidString, metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:],
             segments: [Segment], signature: Data? = nil
         ) {
             self.id = id
-            self.metadata = metadata
+            self.metadata = metadata.contents
             self.segments = segments
             self.signature = signature
         }
@@ -207,24 +207,6 @@ extension Transcript {
     }
 }
 
-extension Transcript.Prompt: Equatable {
-    public static func == (one: Self, other: Self) -> Bool {
-        one.id == other.id && one.segments == other.segments && one.options == other.options
-            && one.contextOptions == other.contextOptions && one.responseFormat == other.responseFormat
-            && Metadata(one.metadata) == Metadata(other.metadata)
-    }
-}
-
-extension Transcript.Response: Equatable {
-    public static func == (one: Self, other: Self) -> Bool {
-        one.id == other.id && one.assetIDs == other.assetIDs && one.segments == other.segments
-            && Metadata(one.metadata) == Metadata(other.metadata)
-    }
-}
-
-extension Transcript.Reasoning: Equatable {
-    public static func == (one: Self, other: Self) -> Bool {
-        one.id == other.id && one.segments == other.segments && one.signature == other.signature
-            && Metadata(one.metadata) == Metadata(other.metadata)
-    }
-}
+extension Transcript.Prompt: Equatable {}
+extension Transcript.Response: Equatable {}
+extension Transcript.Reasoning: Equatable {}

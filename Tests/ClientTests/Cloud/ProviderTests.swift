@@ -97,7 +97,7 @@ struct ProviderTests {
             let session = LanguageModelSession(provider: OpenAIChatService(baseURL: url, key: nil, model: "m"))
             for question in ["one", "two", "three"] { _ = try await session.respond(to: question) }
             #expect(session.transcript.omissions.flatMap(\.entryIDs).count == 2)
-            session.contextOverflowPolicy = .throwError
+            session.contextOverflowPolicy = .fail
             await #expect(throws: LanguageModelError.self) { try await session.respond(to: "four") }
         }
         let questions = try sent(requests.all.last).compactMap { $0["content"] as? String }
