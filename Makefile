@@ -153,6 +153,7 @@ house:
 lint: swift
 	swift format lint --strict --recursive Sources $(if $(OLDER),,Tests) Package.swift
 	Tests/House/layout.sh
+	Tests/House/comments.sh
 
 format: swift
 	# Links among the fuzz harnesses would become copies.
