@@ -161,6 +161,7 @@ lint: swift
 	swift format lint --strict --recursive Sources $(if $(OLDER),,Tests) Package.swift
 	Tests/House/layout.sh
 	Tests/House/pointers.sh
+	Tests/House/comments.sh
 
 format: swift
 	# Links among the fuzz harnesses would become copies.

@@ -1,5 +1,6 @@
 /// Why a constraint was rejected, or could not be followed further.
 public struct ConstraintError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// What is wrong with the source.
     public enum Kind: String, Sendable {
         case schema = "JSON schema"
         case regex = "regular expression"

@@ -1,5 +1,6 @@
 /// Why a chat template could not be parsed or rendered.
 public struct TemplateError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// What is wrong with the template, or with its values.
     public enum Kind: Sendable {
         /// The source is not a valid template, or uses a tag that chat templates do not support.
         case syntax

@@ -3,6 +3,7 @@ public import Foundation
 
 /// Why the history cannot be read or written, with advice for the user.
 public struct ChatRepositoryError: Error, Equatable, LocalizedError, CustomStringConvertible {
+    /// What failed.
     public enum Reason: Sendable {
         case cannotOpen, readOnly, diskFull, busy, notADatabase, otherProgram, newerSchema, damaged, noConversation,
             searchTooLong, failed

@@ -4,6 +4,7 @@ extension SystemLanguageModel {
         case available
         case unavailable(UnavailableReason)
 
+        /// Why the model cannot answer.
         public enum UnavailableReason: Sendable, Equatable, CaseIterable {
             /// There is not enough memory for the model.
             case deviceNotEligible

@@ -109,6 +109,7 @@ extension SystemLanguageModel {
 extension SystemLanguageModel.Adapter {
     /// Why an adapter could not be opened.
     public enum AssetError: Swift.Error, LocalizedError {
+        /// The explanation of an error.
         public struct Context: Sendable {
             public let debugDescription: String
             public init(debugDescription: String) { self.debugDescription = debugDescription }

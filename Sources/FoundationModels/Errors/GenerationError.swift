@@ -5,6 +5,7 @@ extension LanguageModelSession {
     /// `SystemLanguageModel.Error` and `GeneratedContent.ParsingError` instead; code that catches this type compiles, and
     /// the compiler names the successors.
     public enum GenerationError: Swift.Error {
+        /// The explanation of an error.
         public struct Context: Sendable {
             public let debugDescription: String
             public init(debugDescription: String) { self.debugDescription = debugDescription }

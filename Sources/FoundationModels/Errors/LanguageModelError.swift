@@ -27,6 +27,7 @@ public enum LanguageModelError: LocalizedError {
 }
 
 extension LanguageModelError {
+    /// The conversation does not fit the context.
     public struct ContextSizeExceeded: Sendable {
         /// Tokens that the model's context holds; 0 if the service does not tell.
         public var contextSize: Int
@@ -45,6 +46,7 @@ extension LanguageModelError {
         }
     }
 
+    /// Too many requests are waiting.
     public struct RateLimited: Sendable {
         /// When requests are accepted again; `nil` if that is not known.
         public var resetDate: Date?
@@ -58,6 +60,7 @@ extension LanguageModelError {
         }
     }
 
+    /// A guardrail refused the prompt or the answer.
     public struct GuardrailViolation: Sendable {
         public var debugDescription: String
         public var metadata: [String: any Sendable]
@@ -68,6 +71,7 @@ extension LanguageModelError {
         }
     }
 
+    /// The model declined to answer.
     public struct Refusal: Sendable {
         private let said: String
         public var debugDescription: String
@@ -89,6 +93,7 @@ extension LanguageModelError {
         public var explanationStream: LanguageModelSession.ResponseStream<String> { Explanation(text: said).stream }
     }
 
+    /// The model does not declare what the request needs.
     public struct UnsupportedCapability: Sendable {
         public var capability: LanguageModelCapabilities.Capability
         public var debugDescription: String
@@ -104,6 +109,7 @@ extension LanguageModelError {
         }
     }
 
+    /// The model cannot read these entries.
     public struct UnsupportedTranscriptContent: Sendable {
         public var unsupportedContent: [Transcript.Entry]
         public var debugDescription: String
@@ -118,6 +124,7 @@ extension LanguageModelError {
         }
     }
 
+    /// A schema or one of its guides cannot be enforced.
     public struct UnsupportedGenerationGuide: Sendable {
         public var schemaName: String?
         public var debugDescription: String
@@ -130,6 +137,7 @@ extension LanguageModelError {
         }
     }
 
+    /// The model does not speak the language.
     public struct UnsupportedLanguageOrLocale: Sendable {
         public var languageCode: Locale.LanguageCode
         public var debugDescription: String
@@ -144,6 +152,7 @@ extension LanguageModelError {
         }
     }
 
+    /// The answer did not come in time.
     public struct Timeout: Sendable {
         public var debugDescription: String
         public var metadata: [String: any Sendable]

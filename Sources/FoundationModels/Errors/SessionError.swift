@@ -42,6 +42,7 @@ extension SystemLanguageModel {
 }
 
 extension SystemLanguageModel.Error {
+    /// The model's file is missing, unusable or was unloaded.
     public struct AssetsUnavailable: Sendable {
         public var debugDescription: String
         public init(debugDescription: String) { self.debugDescription = debugDescription }

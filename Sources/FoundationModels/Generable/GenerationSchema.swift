@@ -118,6 +118,7 @@ public struct GenerationSchema: Sendable {
 extension GenerationSchema {
     /// Why a schema built at run time is invalid.
     public enum SchemaError: Error, LocalizedError {
+        /// The explanation of an error.
         public struct Context: Sendable {
             public let debugDescription: String
             public init(debugDescription: String) { self.debugDescription = debugDescription }

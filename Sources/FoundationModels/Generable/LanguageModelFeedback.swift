@@ -3,12 +3,14 @@ import JSON
 
 /// A user's feedback on an answer, for the developers of the model or the app.
 public struct LanguageModelFeedback: Sendable {
+    /// How the user judges an answer.
     public enum Sentiment: String, Sendable, CaseIterable, Codable {
         case positive, negative, neutral
     }
 
     /// A problem with an answer.
     public struct Issue: Sendable {
+        /// What is wrong with an answer.
         public enum Category: String, Sendable, CaseIterable, Codable {
             case unhelpful, tooVerbose, didNotFollowInstructions, incorrect, stereotypeOrBias, suggestiveOrSexual
             case vulgarOrOffensive, triggeredGuardrailUnexpectedly

@@ -17,6 +17,7 @@ public struct LanguageModelExecutorGenerationChannel: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: events.makeAsyncIterator()) }
 
+    /// The events, in the order in which they were sent.
     public struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate var base: AsyncThrowingStream<Event, any Error>.AsyncIterator
 
@@ -52,10 +53,12 @@ extension LanguageModelExecutorGenerationChannel {
         }
     }
 
+    /// A change of a response.
     public struct Response: Sendable {
         public var entryID: String?
         public var action: Action
 
+        /// What changes.
         public struct Action: Sendable {
             enum Kind: Sendable {
                 case append(TextFragment)
@@ -71,10 +74,12 @@ extension LanguageModelExecutorGenerationChannel {
         }
     }
 
+    /// A change of an entry of reasoning.
     public struct Reasoning: Sendable {
         public var entryID: String?
         public var action: Action
 
+        /// What changes.
         public struct Action: Sendable {
             enum Kind: Sendable {
                 case append(TextFragment)
@@ -88,10 +93,12 @@ extension LanguageModelExecutorGenerationChannel {
         }
     }
 
+    /// A change of an entry of calls.
     public struct ToolCalls: Sendable {
         public var entryID: String?
         public var action: Action
 
+        /// What changes.
         public struct Action: Sendable {
             enum Kind: Sendable {
                 case call(ToolCall)
@@ -109,6 +116,7 @@ extension LanguageModelExecutorGenerationChannel {
             public var name: String
             public var action: Action
 
+            /// What changes.
             public struct Action: Sendable {
                 enum Kind: Sendable {
                     case append(ArgumentsFragment)
@@ -126,12 +134,14 @@ extension LanguageModelExecutorGenerationChannel {
         }
     }
 
+    /// Values to merge into an entry's metadata.
     public struct Metadata: Sendable {
         public var values: [String: GeneratedContent]
     }
 
     /// Numbers of tokens of the message so far; the last one sent counts.
     public struct Usage: Sendable {
+        /// Tokens that the model read.
         public struct Input: Sendable {
             public var totalTokenCount: Int
             public var cachedTokenCount: Int
@@ -142,6 +152,7 @@ extension LanguageModelExecutorGenerationChannel {
             }
         }
 
+        /// Tokens that the model generated.
         public struct Output: Sendable {
             public var totalTokenCount: Int
             public var reasoningTokenCount: Int
@@ -165,6 +176,7 @@ extension LanguageModelExecutorGenerationChannel {
         }
     }
 
+    /// Text to append to a segment.
     public struct TextFragment: Sendable {
         public var content: String
         /// `nil`: the entry's last text segment.
@@ -172,6 +184,7 @@ extension LanguageModelExecutorGenerationChannel {
         public var tokenCount: Int
     }
 
+    /// Text that replaces that of a segment.
     public struct TextSegmentReplacement: Sendable {
         public var content: String
         /// `nil`: the entry's last text segment.
@@ -179,6 +192,7 @@ extension LanguageModelExecutorGenerationChannel {
         public var tokenCount: Int
     }
 
+    /// A provider's proof that reasoning is its own.
     public struct ReasoningSignature: Sendable {
         public var signature: Data
         public var tokenCount: Int

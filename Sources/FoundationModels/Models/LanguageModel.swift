@@ -11,6 +11,7 @@ public protocol LanguageModel: Sendable {
 
 /// What a model can do.
 public struct LanguageModelCapabilities: Sendable {
+    /// Something that a request may need of a model.
     public struct Capability: Sendable, Hashable {
         private let name: String
 

@@ -63,10 +63,12 @@ public final class PrivateCloudComputeLanguageModel: Observable, Sendable {
 }
 
 extension PrivateCloudComputeLanguageModel {
+    /// Whether the model can be asked.
     public enum Availability: Equatable, Sendable {
         case available
         case unavailable(UnavailableReason)
 
+        /// Why it cannot be asked.
         public enum UnavailableReason: Hashable, Sendable {
             /// No server is named.
             case deviceNotEligible
@@ -74,6 +76,7 @@ extension PrivateCloudComputeLanguageModel {
         }
     }
 
+    /// How much of the quota is used.
     public struct QuotaUsage: Sendable {
         public var status: Status
         public var limitIncreaseSuggestion: LimitIncreaseSuggestion?
@@ -81,14 +84,17 @@ extension PrivateCloudComputeLanguageModel {
 
         public var isLimitReached: Bool { if case .limitReached = status { true } else { false } }
 
+        /// Where the use stands to the limit.
         public enum Status: Sendable {
             case belowLimit(BelowLimit)
             case limitReached(LimitReached)
 
+            /// Requests are accepted.
             public struct BelowLimit: Sendable {
                 public var isApproachingLimit: Bool
             }
 
+            /// Requests are refused.
             public struct LimitReached: Sendable {}
         }
 
@@ -100,16 +106,19 @@ extension PrivateCloudComputeLanguageModel {
         }
     }
 
+    /// Errors of the service; `localizedDescription` says what to do.
     public enum Error: LocalizedError {
         case networkFailure(NetworkFailure)
         case quotaLimitReached(QuotaLimitReached)
         case serviceUnavailable(ServiceUnavailable)
 
+        /// The service could not be reached.
         public struct NetworkFailure: Sendable {
             public var debugDescription: String
             public init(debugDescription: String) { self.debugDescription = debugDescription }
         }
 
+        /// The service refuses more requests for now.
         public struct QuotaLimitReached: Sendable {
             public var limitIncreaseSuggestion: QuotaUsage.LimitIncreaseSuggestion?
             public var resetDate: Date?
@@ -125,6 +134,7 @@ extension PrivateCloudComputeLanguageModel {
             }
         }
 
+        /// The service failed, or there is none.
         public struct ServiceUnavailable: Sendable {
             public var debugDescription: String
             public init(debugDescription: String) { self.debugDescription = debugDescription }
@@ -159,6 +169,7 @@ extension PrivateCloudComputeLanguageModel: LanguageModel {
 
     public var executorConfiguration: Executor.Configuration { .init() }
 
+    /// Asks the service that stands for Apple's.
     public struct Executor: LanguageModelExecutor {
         /// All models of this type are the same.
         public struct Configuration: Hashable, Sendable {}

@@ -19,6 +19,7 @@ public struct ProviderLanguageModel: LanguageModel {
         executorConfiguration = .init(name: name, provider: provider, guardrails: guardrails)
     }
 
+    /// Asks the provider.
     public struct Executor: LanguageModelExecutor {
         /// Compared by the name.
         public struct Configuration: Hashable, Sendable {

@@ -91,6 +91,7 @@ public struct AnyDynamicInstructions: PrimitiveInstructions {
     func resolve(into resolved: inout ResolvedInstructions) { wrapped.add(to: &resolved) }
 }
 
+/// No instructions and no tools.
 public struct EmptyDynamicInstructions: PrimitiveInstructions, Sendable {
     public typealias Body = Never
     public init() {}
@@ -117,6 +118,7 @@ public struct ConditionalDynamicInstructions<TrueContent: DynamicInstructions, F
 {
     public typealias Body = Never
 
+    /// The branch that was taken.
     public enum Branch {
         case trueContent(TrueContent)
         case falseContent(FalseContent)

@@ -55,6 +55,7 @@ extension Transcript {
         public var description: String { label.map { "(image \($0))" } ?? "(image)" }
     }
 
+    /// A file of an entry.
     public enum Attachment: Sendable, Equatable {
         case image(ImageAttachment)
     }

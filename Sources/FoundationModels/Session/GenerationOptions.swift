@@ -5,6 +5,7 @@ public import LocalLLM
 public struct GenerationOptions: Sendable, Equatable, Codable {
     /// Which tokens of the model's distribution are sampled.
     public struct SamplingMode: Sendable, Equatable, Codable {
+        /// The mode with its numbers.
         public enum Kind: Sendable, Equatable, Codable {
             case greedy
             case randomTopK(_ k: Int, seed: UInt64?)
@@ -28,6 +29,7 @@ public struct GenerationOptions: Sendable, Equatable, Codable {
 
     /// Whether the model may, must or must not call tools in its next message.
     public struct ToolCallingMode: Sendable, Equatable, Codable {
+        /// The mode as a value to switch over.
         public enum Kind: Sendable, Hashable, Codable {
             case allowed, required, disallowed
         }

@@ -112,6 +112,7 @@ extension LanguageModelSession {
             return try whole.response(Content.self)
         }
 
+        /// The snapshots that the reader is fast enough for, and the last.
         public struct AsyncIterator: AsyncIteratorProtocol {
             fileprivate var base: AsyncThrowingStream<Progress, any Swift.Error>.Iterator
             /// The stream may be released while it is iterated; releasing the iterator means that the loop was left.

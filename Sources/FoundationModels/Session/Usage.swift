@@ -3,6 +3,7 @@ public import LocalLLM
 extension LanguageModelSession {
     /// Numbers of tokens: of a request, with all its messages, or of a session.
     public struct Usage: Sendable {
+        /// Tokens that the model read.
         public struct Input: Sendable {
             /// Tokens of the prompts, cached ones included.
             public var totalTokenCount: Int
@@ -15,6 +16,7 @@ extension LanguageModelSession {
             }
         }
 
+        /// Tokens that the model generated.
         public struct Output: Sendable {
             /// Generated tokens, reasoning included.
             public var totalTokenCount: Int

@@ -21,6 +21,7 @@ extension Transcript {
         }
     }
 
+    /// Text of an entry.
     public struct TextSegment: Sendable, Equatable, Identifiable {
         public var id: String
         public var content: String

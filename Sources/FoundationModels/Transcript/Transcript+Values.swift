@@ -29,6 +29,7 @@ extension Transcript {
 
     /// The schema of an answer.
     public struct ResponseFormat: Sendable, Equatable, CustomStringConvertible {
+        /// What the answer has to follow.
         public enum Kind: Sendable, Equatable {
             case schema(GenerationSchema)
         }

@@ -2,6 +2,7 @@ public import Foundation
 
 /// A question with fixed answers, of which the model gives the probabilities. No text is generated.
 public struct DecisionQuestion: Sendable {
+    /// What the answer chooses from.
     public enum Kind: Sendable {
         /// How likely a statement is true.
         case predicate

@@ -9,6 +9,7 @@ public protocol Guardrail: Sendable {
 
 /// A text to review.
 public struct GuardedText: Sendable {
+    /// Whose text it is.
     public enum Kind: Sendable { case prompt, answer }
 
     public var kind: Kind
