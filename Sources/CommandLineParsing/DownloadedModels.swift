@@ -59,7 +59,9 @@ package struct DownloadedModels: Sendable {
     ///
     /// - Throws: `UsageError` where there is none, or a choice.
     package func only() throws(UsageError) -> URL {
-        guard let model = models.first else { throw UsageError("there is no model yet. \(KnownModel.advice())") }
+        guard let model = models.first else {
+            throw UsageError("no model: give --model FILE, or download one. \(KnownModel.advice())")
+        }
         guard models.count == 1 else {
             throw UsageError(
                 "--model is missing, and there are several: " + models.map { Self.name(of: $0) }.joined(separator: ", ")

@@ -97,7 +97,11 @@ import Testing
     }
 
     @Test func `a long first message is cut in the list of conversations`() async throws {
-        let result = try await chat("\(String(repeating: "long ", count: 20))\n/conversations\n")
+        let repository = try await ChatRepository.open(history)
+        let id = try await repository.newConversation(policy: .localFirst)
+        let message = Message(isUser: true, messageContent: String(repeating: "long ", count: 20))
+        try await repository.save(message, in: id)
+        let result = try await chat("/conversations\n")
         #expect(result.lines.contains { $0.hasPrefix("1 long long") && $0.hasSuffix("…") })
     }
 

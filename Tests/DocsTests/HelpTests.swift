@@ -29,13 +29,13 @@ struct HelpTests {
               b  second
             """
         #expect(
-            text.filled(to: 20) == """
+            text.filled(to: 24) == """
                 usage: program
-                       -m FILE
-                       [-p N] [-n N]
+                       -m FILE [-p N]
+                       [-n N]
 
-                one two three four
-                five six
+                one two three four five
+                six
 
                   a  first
                   b  second

@@ -59,7 +59,7 @@ struct Report {
         p { margin: .25rem 0 .75rem; max-width: 48rem; } .facts { color: var(--soft); }
         .charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(26rem, 100%), 1fr)); gap: 1rem 2rem; }
         figure { margin: 0; max-width: 40rem; }
-        figcaption { font-weight: 600; } svg { width: 100%; height: auto; display: block; }
+        figcaption { font-weight: 600; } svg { width: 100%; height: auto; display: block; overflow: visible; }
         svg text { font: 12px system-ui, sans-serif; fill: var(--soft); } svg text.value { fill: var(--ink); paint-order: stroke; stroke: var(--page); stroke-width: 3px; }
         .grid { stroke: var(--line); } .axis { stroke: var(--soft); } .noise { fill: var(--noise); }
         .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: 13px; margin-top: .75rem; }
