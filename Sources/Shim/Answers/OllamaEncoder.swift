@@ -113,12 +113,16 @@ struct OllamaEncoder: AnswerEncoder {
         let usage = finish.usage
         line.done = true
         line.doneReason = finish.reason == .length ? "length" : "stop"
-        line.totalDuration = (ContinuousClock.now - received).nanoseconds
-        line.loadDuration = (loaded - received).nanoseconds
+        let total = (ContinuousClock.now - received).nanoseconds
+        let promptEval = Duration.seconds(usage.secondsToFirstToken).nanoseconds
+        let eval = Duration.seconds(usage.decodeSeconds).nanoseconds
+        line.totalDuration = total
+        // Reading the prompt begins a little before this encoder.
+        line.loadDuration = max(0, min((loaded - received).nanoseconds, total - promptEval - eval))
         line.promptEvalCount = usage.promptTokens
-        line.promptEvalDuration = Duration.seconds(usage.secondsToFirstToken).nanoseconds
+        line.promptEvalDuration = promptEval
         line.evalCount = usage.completionTokens
-        line.evalDuration = Duration.seconds(usage.decodeSeconds).nanoseconds
+        line.evalDuration = eval
     }
 }
 
