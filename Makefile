@@ -45,6 +45,8 @@ STRICT = $(if $(OLDER),,-Xswiftc -warnings-as-errors)
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
 
+# What the chat page renders formulas, code and PDF files with.
+run test: PACKAGES += libjs-katex libjs-highlight.js libjs-pdf
 run: packages model
 	$(BUILD) --product shim
 	@if [[ "$(MODEL)" == models/* ]]; then \

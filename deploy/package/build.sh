@@ -118,6 +118,7 @@ Architecture: $architecture
 Maintainer: The LocalLLM authors <localllm@localhost>
 Installed-Size: $(du -sk --exclude=DEBIAN "$stage" | cut -f1)
 Depends: $depends
+Recommends: libjs-katex, libjs-highlight.js, libjs-pdf
 Section: science
 Priority: optional
 Description: language models on this machine, behind an OpenAI-compatible API
