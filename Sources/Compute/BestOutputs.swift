@@ -83,8 +83,6 @@ struct BestSearch {
     private var largest = AlignedBuffer(byteCount: 0)
     /// `[groups]` of `Reading`.
     private var readings = AlignedBuffer(byteCount: 0)
-    /// The largest values of a row with their groups, ascending.
-    private var best: [(value: Float, group: Int)] = []
     /// Average share of the groups that were read as a whole, and steps until the next search if it does not pay.
     private var share = 0.0
     private var pause = 0
@@ -120,23 +118,23 @@ struct BestSearch {
         var first: [Int] = []
         for token in 0..<tokens {
             let bounds = largest.floats + token * groups
-            keepBest(wanted[token].count) { for group in 0..<groups { $0(bounds[group], group) } }
-            for (_, group) in best where readings[group] == .bounded {
-                readings[group] = .done
-                first.append(group)
+            var best = LargestValues(count: wanted[token].count)
+            for group in 0..<groups { best.add(bounds[group], at: group) }
+            for place in best.places where readings[place.index] == .bounded {
+                readings[place.index] = .done
+                first.append(place.index)
             }
         }
         run.pool.forEach(first.count) { [first] index, _ in run.multiply(first[index]..<first[index] + 1) }
         var count = first.count
         for token in 0..<tokens {
             let (bounds, outputs) = (largest.floats + token * groups, run.output[token])
-            keepBest(wanted[token].count) { add in
-                for group in first {
-                    let row = group * PackedLayout.rows
-                    for row in row..<row + PackedLayout.rows { add(outputs[row], group) }
-                }
+            var best = LargestValues(count: wanted[token].count)
+            for group in first {
+                let row = group * PackedLayout.rows
+                for row in row..<row + PackedLayout.rows { best.add(outputs[row], at: row) }
             }
-            let least = (best[0].value - wanted[token].margin).nextDown
+            let least = (best.places[0].value - wanted[token].margin).nextDown
             for group in 0..<groups where readings[group] == .bounded && !(bounds[group] < least) {
                 readings[group] = .wanted
                 count += 1
@@ -194,21 +192,6 @@ struct BestSearch {
         }
     }
 
-    /// Keeps the `count` largest values in `best`.
-    private mutating func keepBest(_ count: Int, _ values: ((_ value: Float, _ group: Int) -> Void) -> Void) {
-        var best = self.best
-        best.removeAll(keepingCapacity: true)
-        values { value, group in
-            if best.count == count {
-                guard value > best[0].value else { return }
-                best.removeFirst()
-            }
-            let place = best.firstIndex { $0.value > value } ?? best.count
-            best.insert((value, group), at: place)
-        }
-        self.best = best
-    }
-
     private mutating func learn(_ share: Double) {
         self.share += (share - self.share) / 8
         guard self.share > Self.mostShare else { return }
@@ -218,6 +201,26 @@ struct BestSearch {
 
     private func reserve(_ buffer: inout AlignedBuffer, bytes: Int) {
         if buffer.byteCount < bytes { buffer = AlignedBuffer(byteCount: bytes) }
+    }
+}
+
+/// The `count` largest of the values that were added, of equal ones the first, with their places.
+package struct LargestValues {
+    /// Ascending.
+    package private(set) var places: [(value: Float, index: Int)] = []
+    private let count: Int
+
+    package init(count: Int) { self.count = count }
+
+    /// Whether there are as many as wanted.
+    package var isFull: Bool { places.count == count }
+
+    package mutating func add(_ value: Float, at index: Int) {
+        if isFull {
+            guard value > places[0].value else { return }
+            places.removeFirst()
+        }
+        places.insert((value, index), at: places.firstIndex { $0.value > value } ?? places.count)
     }
 }
 

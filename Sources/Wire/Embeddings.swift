@@ -22,6 +22,7 @@ package struct EmbeddingRequest: Decodable, Sendable {
     /// Number of leading tokens of each input to embed, -1: as many as the context has room for.
     package var truncatePromptTokens: WholeNumber?
 
+    /// Whether the request has `input` and `messages`.
     private var hasTwoInputs = false
 
     private enum CodingKeys: String, CodingKey {

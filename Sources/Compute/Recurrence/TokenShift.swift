@@ -29,27 +29,27 @@ extension Compute {
     ///   - weights: `[parts][width]`
     ///   - output: `[rows, parts · width]`
     package func interpolate(_ input: Matrix, _ shifts: Matrix, by weights: [Float], into output: Matrix) {
-        let width = input.columns
-        weights.withUnsafeBufferPointer { weights in
-            forEachRow(of: output) { row in
-                let (x, shift) = (input[row], shifts[row])
-                for start in stride(from: 0, to: output.columns, by: width) {
-                    let (y, weight) = (output[row] + start, weights.baseAddress! + start)
-                    for index in 0..<width { y[index] = x[index] + shift[index] * weight[index] }
-                }
-            }
-        }
+        interpolate(input, shifts, weights, output) { weight, _ in weight }
     }
 
     /// The same with weights that depend on the row: `outputᵢ = x + shift · (weightᵢ + outputᵢ)`, in place.
     package func interpolate(_ input: Matrix, _ shifts: Matrix, adding weights: [Float], toWeightsIn output: Matrix) {
+        interpolate(input, shifts, weights, output) { weight, own in weight + own }
+    }
+
+    /// - Parameter weigh: The weight of a value, from that in `weights` and what is in `output`.
+    @inline(__always)
+    private func interpolate(
+        _ input: Matrix, _ shifts: Matrix, _ weights: [Float], _ output: Matrix,
+        weigh: (_ weight: Float, _ own: Float) -> Float
+    ) {
         let width = input.columns
         weights.withUnsafeBufferPointer { weights in
             forEachRow(of: output) { row in
                 let (x, shift) = (input[row], shifts[row])
                 for start in stride(from: 0, to: output.columns, by: width) {
                     let (y, weight) = (output[row] + start, weights.baseAddress! + start)
-                    for index in 0..<width { y[index] = x[index] + shift[index] * (weight[index] + y[index]) }
+                    for index in 0..<width { y[index] = x[index] + shift[index] * weigh(weight[index], y[index]) }
                 }
             }
         }

@@ -35,15 +35,14 @@ struct Candidates {
         let blocks = (logits.count + 63) / 64
         func block(_ index: Int) -> Range<Int> { index * 64..<min(index * 64 + 64, logits.count) }
         largest.removeAll(keepingCapacity: true)
-        for index in 0..<blocks { largest.append(Self.largest(logits, block(index))) }
-        // At least as many logits as are wanted reach the last of these.
-        var best: [Float] = []
-        for value in largest where best.count < wanted.count || value > best[0] {
-            if best.count == wanted.count { best.removeFirst() }
-            best.insert(value, at: best.firstIndex { $0 > value } ?? best.count)
+        var best = LargestValues(count: wanted.count)
+        for index in 0..<blocks {
+            largest.append(Self.largest(logits, block(index)))
+            best.add(largest[index], at: index)
         }
-        // What was not computed is not wanted.
-        let least = max(BestOutputs.lowest.nextUp, best.count < wanted.count ? -.infinity : best[0] - wanted.margin)
+        // As many blocks as logits are wanted have one that is at least the smallest of their maxima. What was not computed is
+        // not wanted.
+        let least = max(BestOutputs.lowest.nextUp, best.isFull ? best.places[0].value - wanted.margin : -.infinity)
         for index in 0..<blocks where largest[index] >= least {
             for token in block(index) where logits[token] >= least { add(token..<token + 1, of: logits) }
         }
