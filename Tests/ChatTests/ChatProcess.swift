@@ -9,8 +9,9 @@ final class ChatProcess {
     /// What has come and was not waited for.
     private var rest = Data()
     private let ended: AsyncStream<Int32>
+    private let home: TemporaryDirectory
 
-    /// - Parameter environment: Besides this process's own.
+    /// - Parameter environment: Besides that of `Program`.
     convenience init(_ arguments: [String], environment: [String: String] = [:]) throws {
         try self.init(Program.chat.url, arguments, environment)
     }
@@ -26,9 +27,10 @@ final class ChatProcess {
 
     private init(_ program: URL, _ arguments: [String], _ environment: [String: String]) throws {
         let output = Pipe()
+        home = try TemporaryDirectory()
         process.executableURL = program
         process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        process.environment = Program.environment(home: home, environment)
         process.standardInput = input
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice

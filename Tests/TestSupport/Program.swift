@@ -43,6 +43,14 @@ public enum Program: String, Sendable {
         try await Self.run(url, arguments, input: input, environment: environment)
     }
 
+    /// This process's environment, without the settings and the models of the person who runs the tests.
+    public static func environment(home: TemporaryDirectory, _ own: [String: String]) -> [String: String] {
+        var environment = ProcessInfo.processInfo.environment
+            .filter { !$0.key.hasPrefix("XDG_") && !$0.key.hasPrefix("LOCALLLM_") }
+        environment["HOME"] = home.url.path
+        return environment.merging(own) { $1 }
+    }
+
     /// Runs any program.
     public static func run(
         _ program: URL, _ arguments: [String], input: String = "", environment: [String: String] = [:]
@@ -53,7 +61,7 @@ public enum Program: String, Sendable {
         let process = Process()
         process.executableURL = program
         process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        process.environment = Self.environment(home: directory, environment)
         process.standardInput = FileHandle(forReadingAtPath: inputFile)
         process.standardOutput = FileHandle(forWritingAtPath: files[0])
         process.standardError = FileHandle(forWritingAtPath: files[1])
