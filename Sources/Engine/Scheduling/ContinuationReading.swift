@@ -16,7 +16,7 @@ package final class FinalState: @unchecked Sendable {
 }
 
 /// Computes how likely texts follow a prompt: many branches of one prompt, each with many continuations, in steps of about
-/// 20 ms. What the branches have in common is computed once.
+/// 20 ms while others wait. What the branches have in common is computed once.
 ///
 /// The probabilities are the model's own, as those of `TokenLogprob`.
 ///
@@ -56,7 +56,7 @@ package final class ContinuationReading: @unchecked Sendable {
     private var state: SequenceState?
     private var open: [Open] = []
     private var results: [[Double]]
-    /// Maximum rows of the next step.
+    /// Maximum rows of the next step while others wait.
     private var rows = ContinuationReading.leastRows
     /// Fewer rows would read the weights too often.
     private static let leastRows = 128
@@ -73,13 +73,17 @@ package final class ContinuationReading: @unchecked Sendable {
 
     /// Computes a step.
     ///
+    /// - Parameter isAlone: Whether nobody waits. Branches are then read in steps as large as those of a lone prompt.
     /// - Returns: Whether anything is left.
-    package func readStep(_ network: any Network, _ compute: Compute) -> Bool {
+    package func readStep(_ network: any Network, _ compute: Compute, isAlone: Bool) -> Bool {
         guard let start = prompt.state, !isDone else { return false }
         var step = Step()
         step.isAbandoned = { [self] in isCancelled.load(ordering: .relaxed) }
         let most = max(1, Self.copiedBytes / max(1, start.shape.recurrentBytes))
-        let reads = open.isEmpty ? addBranches(to: &step, after: start, most) : addContinuations(to: &step, most)
+        let reads =
+            open.isEmpty
+            ? addBranches(to: &step, after: start, rows: isAlone ? StateShape.stepRows : rows, most)
+            : addContinuations(to: &step, most)
         let started = ContinuousClock.now
         let logits = network.forward(step, on: compute)
         let secondsOfRow = (ContinuousClock.now - started) / .seconds(1) / Double(step.tokens.count)
@@ -109,7 +113,9 @@ package final class ContinuationReading: @unchecked Sendable {
     }
 
     /// - Parameter most: Maximum segments.
-    private func addBranches(to step: inout Step, after prompt: SequenceState, _ most: Int) -> [Read] {
+    private func addBranches(
+        to step: inout Step, after prompt: SequenceState, rows: Int, _ most: Int
+    ) -> [Read] {
         var reads: [Read] = []
         while next < branches.count, step.segments.count < most {
             let branch = branches[next]

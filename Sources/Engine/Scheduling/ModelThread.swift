@@ -165,6 +165,9 @@ package final class ModelThread: @unchecked Sendable {
         }
     }
 
+    /// Whether nothing waits for the engine's thread but what it runs now. Only for the body of `perform`.
+    package var isIdle: Bool { sequences.isEmpty && readings.isEmpty }
+
     /// Runs `body` on the engine's thread with the slots, the prefix cache, the shape of states, and the bytes that all states
     /// may take.
     func withSlots<Result: Sendable>(

@@ -132,7 +132,9 @@ extension LocalModel {
                     usage = piece.finish?.usage ?? usage
                 }
                 try Task.checkCancellation()
-                while try await thread.perform({ reading.readStep($0, $1) }) { try Task.checkCancellation() }
+                while try await thread.perform({ [thread] in reading.readStep($0, $1, isAlone: thread.isIdle) }) {
+                    try Task.checkCancellation()
+                }
                 let logprobs = try reading.finish()
                 guard let usage else { throw LocalModelError.shutDown }
                 try await release()
