@@ -200,6 +200,29 @@ import Wire
         }
     }
 
+    /// A descriptor that is closed twice may meanwhile be another's.
+    @Test func `a part that cannot be opened closes no other file`() async throws {
+        let target = directory.url.appendingPathComponent("m.gguf")
+        let part = try PartFile(for: target)
+        let tries = Counter()
+        async let lost = onThread {
+            var lost = 0
+            while tries.value < 5_000 {
+                let file = open("/dev/null", O_RDONLY | O_CLOEXEC)
+                if close(file) != 0 { lost += 1 }
+            }
+            return lost
+        }
+        try await onThread {
+            for _ in 0..<5_000 {
+                #expect(throws: PullError.self) { try PartFile(for: target) }
+                tries.add()
+            }
+        }
+        #expect(try await lost == 0)
+        withExtendedLifetime(part) {}
+    }
+
     @Test func `nobody else writes a part that is open`() async throws {
         let target = directory.url.appendingPathComponent("m.gguf")
         let open = try PartFile(for: target)

@@ -99,8 +99,8 @@ package actor Server: EventSource {
         for socket in new {
             guard let token = loop.add(socket.descriptor, self, .read) else {
                 let error = NetworkError.system("epoll_ctl")
-                stopListening()
                 for socket in new.dropFirst(sockets.count) { close(socket.descriptor) }
+                stopListening()
                 throw error
             }
             sockets.append((socket, token))

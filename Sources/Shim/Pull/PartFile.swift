@@ -21,14 +21,11 @@ final class PartFile {
         url = target.appendingPathExtension("part")
         descriptor = open(url.path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644)
         guard descriptor >= 0 else { throw Self.failure("\(url.path) cannot be opened") }
+        // From here on `deinit` closes the file, also where an error is thrown.
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            close(descriptor)
             throw PullError("\(url.path) is being written by another download.")
         }
-        do throws(PullError) { try readExisting() } catch {
-            close(descriptor)
-            throw error
-        }
+        try readExisting()
     }
 
     deinit { close(descriptor) }
