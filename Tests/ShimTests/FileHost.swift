@@ -92,8 +92,11 @@ final class RawHost: Sendable {
         Thread.detachNewThread { [asked] in
             while let client = try? listener.accept() {
                 asked.add()
-                _ = try? client.receive()
-                try? client.send(answer)
+                // A connection that sends nothing keeps no other waiting.
+                Thread.detachNewThread {
+                    _ = try? client.receive()
+                    try? client.send(answer)
+                }
             }
         }
     }

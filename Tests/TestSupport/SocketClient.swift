@@ -1,5 +1,8 @@
 import Glibc
 
+/// Not inherited by programs that tests start: a copy there would keep a connection open that the test has closed.
+private let streamKind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+
 /// A blocking TCP client that sends exactly the given bytes. Use it inside `onThread`: blocking a thread of the shared
 /// pool could keep the server under test from running.
 public final class SocketClient: @unchecked Sendable {
@@ -13,7 +16,7 @@ public final class SocketClient: @unchecked Sendable {
     /// Connects to 127.0.0.1, or ::1. Calls give up after `timeout` seconds.
     /// - Parameter receiveBuffer: Receive buffer in bytes; `nil`: the system's default.
     public init(port: UInt16, ipv6: Bool = false, timeout: Int = 30, receiveBuffer: Int32? = nil) throws {
-        descriptor = socket(ipv6 ? AF_INET6 : AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        descriptor = socket(ipv6 ? AF_INET6 : AF_INET, streamKind, 0)
         var seconds = timeval(tv_sec: timeout, tv_usec: 0)
         let size = socklen_t(MemoryLayout<timeval>.size)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &seconds, size)
@@ -101,7 +104,7 @@ public final class SocketListener: @unchecked Sendable {
     public let port: UInt16
 
     public init() throws {
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        descriptor = socket(AF_INET, streamKind, 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
@@ -123,6 +126,7 @@ public final class SocketListener: @unchecked Sendable {
     public func accept() throws -> SocketClient {
         let accepted = Glibc.accept(descriptor, nil, nil)
         guard accepted >= 0 else { throw SocketClient.Failure(call: "accept", code: errno) }
+        _ = fcntl(accepted, F_SETFD, FD_CLOEXEC)
         return SocketClient(accepted: accepted)
     }
 
