@@ -66,6 +66,7 @@ import Testing
         #expect(await chat.read(to: "> ") != nil)
         try chat.type("/show")
         #expect(await chat.read(to: "second.gguf") != nil)
+        #expect(await chat.read(to: "> ") != nil)
         try chat.press(Self.endOfInput)
         #expect(await chat.code() == 0)
 
@@ -74,6 +75,7 @@ import Testing
         #expect(await next.read(to: "> ") != nil)
         try next.type("/model fir")
         #expect(await next.read(to: "The local model is now first.gguf.") != nil)
+        #expect(await next.read(to: "> ") != nil)
         try next.type("/quit")
         #expect(await next.code() == 0)
     }
@@ -153,6 +155,7 @@ import Testing
         shown += try #require(await chat.read(to: "> "))
         try chat.press(Self.interrupt)
         shown += try #require(await chat.read(to: "Ctrl-D ends)"))
+        shown += try #require(await chat.read(to: "> "))
         try chat.press(Self.endOfInput)
         while let more = await chat.read(to: "\n") { shown += more }
         #expect(shown.contains("thought for"))
