@@ -1,7 +1,9 @@
 extension SystemLanguageModel {
     /// Whether the model can answer, with FoundationModels' cases; `Status` gives the details.
     public enum Availability: Sendable, Equatable {
+        /// Requests are answered; the first may wait until the model is loaded.
         case available
+        /// Requests throw `SystemLanguageModel.Error.assetsUnavailable`.
         case unavailable(UnavailableReason)
 
         /// Why the model cannot answer.

@@ -8,6 +8,7 @@ extension SystemLanguageModel {
         /// - Parameter guardrails: A text passes only if all of them pass it.
         public init(_ guardrails: [any Guardrail]) { self.guardrails = guardrails }
 
+        /// No guardrail: all texts pass.
         public static let `default` = Self([])
         /// The same as `default`, which permits everything.
         public static let permissiveContentTransformations = Self([])

@@ -8,9 +8,11 @@ extension SystemLanguageModel {
         case available
         /// `isEnabled` is false.
         case disabled
+        /// The model would need more memory than is free; the estimate has both numbers, in bytes.
         case insufficientMemory(MemoryEstimate)
         /// There is no model file. The text names the places that were searched.
         case missing(String)
+        /// A file `NAME.gguf.part` grows at the place where the model is expected.
         case downloading(Download)
         /// Progress, 0...1.
         case loading(Double)

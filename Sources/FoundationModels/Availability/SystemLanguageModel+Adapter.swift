@@ -112,6 +112,7 @@ extension SystemLanguageModel.Adapter {
         /// The explanation of an error.
         public struct Context: Sendable {
             public let debugDescription: String
+            /// Says in one sentence what is wrong, with the file's path.
             public init(debugDescription: String) { self.debugDescription = debugDescription }
         }
 

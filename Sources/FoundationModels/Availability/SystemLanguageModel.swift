@@ -57,6 +57,7 @@ public final class SystemLanguageModel: Observable, Sendable {
     /// waits. `status` tells them apart.
     public var availability: Availability { status.availability }
 
+    /// Whether `availability` is `.available`. Reading it checks the file and the free memory at that moment.
     public var isAvailable: Bool { availability == .available }
 
     /// Whether the model can answer, and if not, why, with the numbers.

@@ -8,6 +8,7 @@ extension LanguageModelSession {
         /// The explanation of an error.
         public struct Context: Sendable {
             public let debugDescription: String
+            /// For code that throws this type itself; sessions do not.
             public init(debugDescription: String) { self.debugDescription = debugDescription }
         }
 
@@ -30,22 +31,31 @@ extension LanguageModelSession {
             public var explanationStream: ResponseStream<String> { explained.stream }
         }
 
+        /// The conversation did not fit the context.
         @available(*, deprecated, message: "Use LanguageModelError.contextSizeExceeded instead.")
         case exceededContextWindowSize(Context)
+        /// The model was not available.
         @available(*, deprecated, message: "Use SystemLanguageModel.Error.assetsUnavailable instead.")
         case assetsUnavailable(Context)
+        /// A guardrail stopped the prompt or the answer.
         @available(*, deprecated, message: "Use LanguageModelError.guardrailViolation instead.")
         case guardrailViolation(Context)
+        /// A guide could not be enforced.
         @available(*, deprecated, message: "Use LanguageModelError.unsupportedGenerationGuide instead.")
         case unsupportedGuide(Context)
+        /// The model did not know the language.
         @available(*, deprecated, message: "Use LanguageModelError.unsupportedLanguageOrLocale instead.")
         case unsupportedLanguageOrLocale(Context)
+        /// The answer was not a value of the requested type.
         @available(*, deprecated, message: "Use GeneratedContent.ParsingError instead.")
         case decodingFailure(Context)
+        /// Too many requests were waiting.
         @available(*, deprecated, message: "Use LanguageModelError.rateLimited instead.")
         case rateLimited(Context)
+        /// The session was still answering another request.
         @available(*, deprecated, message: "Use LanguageModelSession.Error.concurrentRequests instead.")
         case concurrentRequests(Context)
+        /// The model declined; the first value has its words.
         @available(*, deprecated, message: "Use LanguageModelError.refusal instead.")
         case refusal(Refusal, Context)
     }

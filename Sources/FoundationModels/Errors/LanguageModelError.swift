@@ -34,8 +34,10 @@ extension LanguageModelError {
         /// Tokens that the request needed; 0 if the service does not tell.
         public var tokenCount: Int
         public var debugDescription: String
+        /// Values that the throwing executor added, such as a service's error code; empty for models of this machine.
         public var metadata: [String: any Sendable]
 
+        /// For executors, which throw it. Numbers that are not known are 0.
         public init(
             contextSize: Int, tokenCount: Int, debugDescription: String, metadata: [String: any Sendable] = [:]
         ) {
@@ -51,8 +53,10 @@ extension LanguageModelError {
         /// When requests are accepted again; `nil` if that is not known.
         public var resetDate: Date?
         public var debugDescription: String
+        /// Values that the throwing executor added, such as a service's error code; empty for models of this machine.
         public var metadata: [String: any Sendable]
 
+        /// For executors, which throw it.
         public init(resetDate: Date?, debugDescription: String, metadata: [String: any Sendable] = [:]) {
             self.resetDate = resetDate
             self.debugDescription = debugDescription
@@ -63,8 +67,10 @@ extension LanguageModelError {
     /// A guardrail refused the prompt or the answer.
     public struct GuardrailViolation: Sendable {
         public var debugDescription: String
+        /// Values that the throwing executor added, such as a service's error code; empty for models of this machine.
         public var metadata: [String: any Sendable]
 
+        /// For executors. The description is shown to the user as `errorDescription`.
         public init(debugDescription: String, metadata: [String: any Sendable] = [:]) {
             self.debugDescription = debugDescription
             self.metadata = metadata
@@ -75,6 +81,7 @@ extension LanguageModelError {
     public struct Refusal: Sendable {
         private let said: String
         public var debugDescription: String
+        /// Values that the throwing executor added, such as a service's error code.
         public var metadata: [String: any Sendable]
 
         /// - Parameter explanation: The model's words.
@@ -95,10 +102,13 @@ extension LanguageModelError {
 
     /// The model does not declare what the request needs.
     public struct UnsupportedCapability: Sendable {
+        /// The capability that the model's `capabilities` lack.
         public var capability: LanguageModelCapabilities.Capability
         public var debugDescription: String
+        /// Values that the throwing executor added; empty if the session refused the request before it asked the model.
         public var metadata: [String: any Sendable]
 
+        /// For executors, which learn of a missing capability only from their service.
         public init(
             capability: LanguageModelCapabilities.Capability, debugDescription: String,
             metadata: [String: any Sendable] = [:]
@@ -111,10 +121,13 @@ extension LanguageModelError {
 
     /// The model cannot read these entries.
     public struct UnsupportedTranscriptContent: Sendable {
+        /// The entries that cannot be read, as the transcript has them.
         public var unsupportedContent: [Transcript.Entry]
         public var debugDescription: String
+        /// Values that the throwing executor added, such as a service's error code.
         public var metadata: [String: any Sendable]
 
+        /// For executors; models of this machine do not throw it.
         public init(
             unsupportedContent: [Transcript.Entry], debugDescription: String, metadata: [String: any Sendable] = [:]
         ) {
@@ -126,10 +139,13 @@ extension LanguageModelError {
 
     /// A schema or one of its guides cannot be enforced.
     public struct UnsupportedGenerationGuide: Sendable {
+        /// Name of the schema that has the guide; `nil` if the schema has none.
         public var schemaName: String?
         public var debugDescription: String
+        /// Values that the throwing executor added, such as a service's error code; empty for models of this machine.
         public var metadata: [String: any Sendable]
 
+        /// For executors whose model enforces fewer guides than those of this machine.
         public init(schemaName: String?, debugDescription: String, metadata: [String: any Sendable] = [:]) {
             self.schemaName = schemaName
             self.debugDescription = debugDescription
@@ -139,10 +155,13 @@ extension LanguageModelError {
 
     /// The model does not speak the language.
     public struct UnsupportedLanguageOrLocale: Sendable {
+        /// The language of the prompt, or that the session asked for.
         public var languageCode: Locale.LanguageCode
         public var debugDescription: String
+        /// Values that the throwing executor added, such as a service's error code.
         public var metadata: [String: any Sendable]
 
+        /// For executors; models of this machine do not throw it.
         public init(
             languageCode: Locale.LanguageCode, debugDescription: String, metadata: [String: any Sendable] = [:]
         ) {
@@ -155,8 +174,10 @@ extension LanguageModelError {
     /// The answer did not come in time.
     public struct Timeout: Sendable {
         public var debugDescription: String
+        /// Values that the throwing executor added, such as a service's error code.
         public var metadata: [String: any Sendable]
 
+        /// For executors; models of this machine have no time limit.
         public init(debugDescription: String, metadata: [String: any Sendable] = [:]) {
             self.debugDescription = debugDescription
             self.metadata = metadata

@@ -45,6 +45,7 @@ extension SystemLanguageModel.Error {
     /// The model's file is missing, unusable or was unloaded.
     public struct AssetsUnavailable: Sendable {
         public var debugDescription: String
+        /// For tests of an app's handling of the error.
         public init(debugDescription: String) { self.debugDescription = debugDescription }
     }
 

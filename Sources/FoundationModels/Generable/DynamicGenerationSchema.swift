@@ -61,6 +61,7 @@ public struct DynamicGenerationSchema: Sendable {
         let node: SchemaNode.Property
         let schema: DynamicGenerationSchema
 
+        /// The description is for the model to read. An optional property may be left out of the object.
         public init(
             name: String, description: String? = nil, schema: DynamicGenerationSchema, isOptional: Bool = false
         ) {

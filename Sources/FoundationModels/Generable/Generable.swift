@@ -34,6 +34,7 @@ public protocol ConvertibleFromGeneratedContent: SendableMetatype {
 
 /// A type that can be written as generated content; prompts and instructions contain it as JSON.
 public protocol ConvertibleToGeneratedContent: InstructionsRepresentable, PromptRepresentable {
+    /// The value as content; of a structure, its properties in the order of their declaration.
     var generatedContent: GeneratedContent { get }
 }
 

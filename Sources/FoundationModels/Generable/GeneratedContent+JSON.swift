@@ -49,10 +49,13 @@ extension GeneratedContent {
 extension GeneratedContent {
     /// Generated text is not a value of the requested type: it was cut off, or the app's type rejected it.
     public struct ParsingError: LocalizedError, Sendable {
+        /// The text that the model wrote, which may end anywhere.
         public var rawContent: String
+        /// What the initializer of the app's type threw; `nil` if the text is not complete JSON.
         public var underlyingError: (any Error)?
         public var debugDescription: String
 
+        /// For initializers of an app's types that reject content.
         public init(rawContent: String, underlyingError: (any Error)? = nil, debugDescription: String) {
             self.rawContent = rawContent
             self.underlyingError = underlyingError

@@ -2,21 +2,28 @@
 public struct GeneratedContent: Sendable, Generable {
     /// The JSON type of a value.
     public enum Kind: Sendable, Equatable {
+        /// JSON's `null`: an optional without a value.
         case null
+        /// JSON's `true` or `false`.
         case bool(Bool)
+        /// Any JSON number. Whole numbers are exact up to 2^53.
         case number(Double)
+        /// A string without JSON's escapes, or a text answer.
         case string(String)
+        /// The elements in order; of a streamed value, those that have begun.
         case array([GeneratedContent])
         /// - orderedKeys: The keys of `properties` in the order of generation.
         case structure(properties: [String: GeneratedContent], orderedKeys: [String])
     }
 
+    /// The value with its JSON type; those of nested values are in it.
     public let kind: Kind
     /// Identifies the value while it is streamed; `nil` for values that the app made.
     public var id: GenerationID?
     /// `false` if only a prefix of the value has been generated.
     public let isComplete: Bool
 
+    /// A complete value.
     public init(kind: Kind, id: GenerationID? = nil) { self.init(kind: kind, id: id, isComplete: true) }
 
     init(kind: Kind, id: GenerationID?, isComplete: Bool) {
@@ -25,10 +32,13 @@ public struct GeneratedContent: Sendable, Generable {
         self.isComplete = isComplete
     }
 
+    /// The same content, so that `GeneratedContent` can be the arguments of a tool or the type of an answer.
     public init(_ content: GeneratedContent) { self = content }
 
+    /// The content of a value, such as a string, a number or a `@Generable` structure.
     public init(_ value: some ConvertibleToGeneratedContent) { self = value.generatedContent }
 
+    /// The content of a value, with an id that views recognize it by while it changes.
     public init(_ value: some ConvertibleToGeneratedContent, id: GenerationID) {
         let content = value.generatedContent
         self.init(kind: content.kind, id: id, isComplete: content.isComplete)
@@ -71,6 +81,7 @@ public struct GeneratedContent: Sendable, Generable {
         self.init(properties: present) { _, last in last }
     }
 
+    /// An array. The elements may have different types.
     public init(elements: some Sequence<any ConvertibleToGeneratedContent>, id: GenerationID? = nil) {
         self.init(kind: .array(elements.map(\.generatedContent)), id: id)
     }

@@ -6,6 +6,7 @@ public struct GenerationID: Sendable, Hashable {
     /// Path of the value in the response: one key or index per level.
     private let path: [String]
 
+    /// An id that no other value has. Values of one stream get theirs by their place in the answer instead.
     public init() { self.init(response: UUID(), path: []) }
 
     private init(response: UUID, path: [String]) {

@@ -77,6 +77,7 @@ public struct GenerationSchema: Sendable {
     public struct Property: Sendable {
         let node: SchemaNode.Property
 
+        /// A property that every value has. The description is for the model to read; all guides must hold.
         public init<Value: Generable>(
             name: String, description: String? = nil, type: Value.Type, guides: [GenerationGuide<Value>] = []
         ) {
@@ -121,6 +122,7 @@ extension GenerationSchema {
         /// The explanation of an error.
         public struct Context: Sendable {
             public let debugDescription: String
+            /// For tests of an app's handling of the error.
             public init(debugDescription: String) { self.debugDescription = debugDescription }
         }
 

@@ -1,5 +1,6 @@
 /// An image of the conversation that an answer speaks of, by the label of its attachment.
 public struct ImageReference: Sendable, Equatable {
+    /// The label of the image that is meant: the model chose it among those it read.
     public let attachmentLabel: String
 }
 
@@ -16,7 +17,9 @@ extension ImageReference {
 extension ImageReference: Generable {
     /// A partially generated reference, as streams deliver it.
     public struct PartiallyGenerated: Identifiable, ConvertibleFromGeneratedContent, Equatable {
+        /// The same in all snapshots of one reference.
         public var id: GenerationID
+        /// The label as far as it has been generated.
         public var attachmentLabel: String.PartiallyGenerated?
 
         public init(_ content: GeneratedContent) throws {

@@ -5,20 +5,42 @@ import JSON
 public struct LanguageModelFeedback: Sendable {
     /// How the user judges an answer.
     public enum Sentiment: String, Sendable, CaseIterable, Codable {
-        case positive, negative, neutral
+        /// The answer helped.
+        case positive
+        /// The answer was wrong, or of no use.
+        case negative
+        /// Neither.
+        case neutral
     }
 
     /// A problem with an answer.
     public struct Issue: Sendable {
         /// What is wrong with an answer.
         public enum Category: String, Sendable, CaseIterable, Codable {
-            case unhelpful, tooVerbose, didNotFollowInstructions, incorrect, stereotypeOrBias, suggestiveOrSexual
-            case vulgarOrOffensive, triggeredGuardrailUnexpectedly
+            /// It does not help with what was asked.
+            case unhelpful
+            /// It is longer than the question needs.
+            case tooVerbose
+            /// It does other than the instructions or the prompt said.
+            case didNotFollowInstructions
+            /// It states something false.
+            case incorrect
+            /// It judges people by a group that they belong to.
+            case stereotypeOrBias
+            /// It is sexual without having been asked to be.
+            case suggestiveOrSexual
+            /// It insults, or swears.
+            case vulgarOrOffensive
+            /// A guardrail stopped a prompt or an answer that is harmless.
+            case triggeredGuardrailUnexpectedly
         }
 
+        /// The kind of problem.
         public var category: Category
+        /// The user's own words; they go into the JSON as they are.
         public var explanation: String?
 
+        /// An issue to pass to `LanguageModelSession.logFeedbackAttachment`.
         public init(category: Category, explanation: String? = nil) {
             self.category = category
             self.explanation = explanation

@@ -18,6 +18,8 @@ public protocol Tool<Arguments, Output>: Sendable {
     /// Whether the instructions list the tool with its parameters. If not, the app's own instructions must describe it.
     var includesSchemaInInstructions: Bool { get }
 
+    /// Does the work and returns what the model is to read. Called beside other calls of the same message.
+    ///
     /// - Throws: Any error; the request then throws `LanguageModelSession.ToolCallError`.
     #if compiler(>=6.2)
         @concurrent
@@ -99,9 +101,12 @@ extension Tool where Arguments == Bool {
 extension LanguageModelSession {
     /// A tool threw an error, or its arguments could not be decoded.
     public struct ToolCallError: Swift.Error, Sendable {
+        /// The tool as the session got it; cast it to read its state.
         public var tool: any Tool
+        /// What the tool threw, or the `GeneratedContent.ParsingError` of its arguments.
         public var underlyingError: any Swift.Error
 
+        /// For code that runs tools itself, and tests.
         public init(tool: any Tool, underlyingError: any Swift.Error) {
             self.tool = tool
             self.underlyingError = underlyingError

@@ -2,6 +2,7 @@
 ///
 /// `SystemLanguageModel` is one; providers of other models define theirs.
 public protocol LanguageModel: Sendable {
+    /// What runs the model.
     associatedtype Executor: LanguageModelExecutor where Self == Executor.Model
     /// What the model can do. A session refuses requests that need more, with `LanguageModelError.unsupportedCapability`.
     var capabilities: LanguageModelCapabilities { get }
@@ -21,16 +22,20 @@ public struct LanguageModelCapabilities: Sendable {
         public static var guidedGeneration: Self { .init(name: "guidedGeneration") }
         /// Thinks before it answers; a reasoning level has an effect.
         public static var reasoning: Self { .init(name: "reasoning") }
+        /// Calls tools. A session with tools refuses a model without it.
         public static var toolCalling: Self { .init(name: "toolCalling") }
     }
 
     private let capabilities: Set<Capability>
 
+    /// A model that can do these, and nothing else that a session asks for.
     public init(_ capabilities: [Capability]) { self.capabilities = Set(capabilities) }
 
+    /// The same under the label of a beta.
     @available(*, deprecated, renamed: "init(_:)")
     public init(capabilities: [Capability]) { self.init(capabilities) }
 
+    /// Whether the model declares the capability.
     public func contains(_ capability: Capability) -> Bool { capabilities.contains(capability) }
 }
 

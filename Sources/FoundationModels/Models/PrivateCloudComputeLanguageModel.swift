@@ -28,9 +28,12 @@ public final class PrivateCloudComputeLanguageModel: Observable, Sendable {
 
     private static let named = Observed<Server?>(nil)
 
+    /// The model of `server`; all values of this type are the same one.
     public init() {}
 
+    /// Whether a server is named. Observable; says nothing of whether the server can be reached.
     public var availability: Availability { Self.server == nil ? .unavailable(.deviceNotEligible) : .available }
+    /// Whether `availability` is `.available`.
     public var isAvailable: Bool { availability == .available }
 
     /// The server's quota is not known here: a request that exceeds it throws `LanguageModelError.rateLimited`.
@@ -43,8 +46,11 @@ public final class PrivateCloudComputeLanguageModel: Observable, Sendable {
     /// - Throws: `Error.serviceUnavailable` if there is none.
     public var contextSize: Int { get async throws { try Self.needServer().contextSize } }
 
+    /// The languages that the app named for the server; empty without a server, and if it named none.
     public var supportedLanguages: Set<Locale.Language> { Self.server?.languages ?? [] }
 
+    /// Whether the server's languages include the locale's; regions are not compared. Without a list every locale is
+    /// supported.
     public func supportsLocale(_ locale: Locale = .current) -> Bool {
         guard let server = Self.server else { return false }
         return server.languages.isEmpty
@@ -65,32 +71,42 @@ public final class PrivateCloudComputeLanguageModel: Observable, Sendable {
 extension PrivateCloudComputeLanguageModel {
     /// Whether the model can be asked.
     public enum Availability: Equatable, Sendable {
+        /// A server is named.
         case available
+        /// Requests throw `Error.serviceUnavailable`.
         case unavailable(UnavailableReason)
 
         /// Why it cannot be asked.
         public enum UnavailableReason: Hashable, Sendable {
             /// No server is named.
             case deviceNotEligible
+            /// Never the reason here.
             case systemNotReady
         }
     }
 
     /// How much of the quota is used.
     public struct QuotaUsage: Sendable {
+        /// Whether requests are accepted. Always below the limit here.
         public var status: Status
+        /// Where the user can raise the limit; always `nil` here.
         public var limitIncreaseSuggestion: LimitIncreaseSuggestion?
+        /// When the quota is renewed; always `nil` here.
         public var resetDate: Date?
 
+        /// Whether `status` is `.limitReached`.
         public var isLimitReached: Bool { if case .limitReached = status { true } else { false } }
 
         /// Where the use stands to the limit.
         public enum Status: Sendable {
+            /// Requests are accepted.
             case belowLimit(BelowLimit)
+            /// Requests are refused until the quota is renewed.
             case limitReached(LimitReached)
 
             /// Requests are accepted.
             public struct BelowLimit: Sendable {
+                /// Whether little of the quota is left; always false here.
                 public var isApproachingLimit: Bool
             }
 
@@ -102,28 +118,36 @@ extension PrivateCloudComputeLanguageModel {
         public struct LimitIncreaseSuggestion: Sendable {
             private let open: @Sendable () -> Void
             init(open: @escaping @Sendable () -> Void) { self.open = open }
+            /// Opens the place where the limit can be raised.
             public func show() { open() }
         }
     }
 
     /// Errors of the service; `localizedDescription` says what to do.
     public enum Error: LocalizedError {
+        /// The server could not be reached.
         case networkFailure(NetworkFailure)
+        /// The server's quota is used up.
         case quotaLimitReached(QuotaLimitReached)
+        /// No server is named, or it failed.
         case serviceUnavailable(ServiceUnavailable)
 
         /// The service could not be reached.
         public struct NetworkFailure: Sendable {
             public var debugDescription: String
+            /// For tests of an app's handling of the error.
             public init(debugDescription: String) { self.debugDescription = debugDescription }
         }
 
         /// The service refuses more requests for now.
         public struct QuotaLimitReached: Sendable {
+            /// Where the user can raise the limit; `nil` if there is no such place.
             public var limitIncreaseSuggestion: QuotaUsage.LimitIncreaseSuggestion?
+            /// When the quota is renewed; `nil` if the server does not tell.
             public var resetDate: Date?
             public var debugDescription: String
 
+            /// For tests of an app's handling of the error.
             public init(
                 limitIncreaseSuggestion: QuotaUsage.LimitIncreaseSuggestion? = nil, resetDate: Date? = nil,
                 debugDescription: String
@@ -137,6 +161,7 @@ extension PrivateCloudComputeLanguageModel {
         /// The service failed, or there is none.
         public struct ServiceUnavailable: Sendable {
             public var debugDescription: String
+            /// For tests of an app's handling of the error.
             public init(debugDescription: String) { self.debugDescription = debugDescription }
         }
 

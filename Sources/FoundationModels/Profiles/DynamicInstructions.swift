@@ -13,7 +13,9 @@
 /// What seldom changes belongs to the beginning: a change there makes the model compute all that follows it again.
 @_typeEraser(AnyDynamicInstructions)
 public protocol DynamicInstructions {
+    /// The type of the body; inferred.
     associatedtype Body: DynamicInstructions
+    /// Instructions and tools, in the order in which the model reads them. Evaluated before each request to the model.
     @DynamicInstructionsBuilder var body: Body { get }
 }
 
@@ -84,7 +86,9 @@ public struct AnyDynamicInstructions: PrimitiveInstructions {
     public typealias Body = Never
     private let wrapped: any DynamicInstructions
 
+    /// Hides the type, for instance to return instructions of different types from a function.
     public init(_ dynamicInstructions: any DynamicInstructions) { wrapped = dynamicInstructions }
+    /// The same for the compiler, which erases the type where a body can be replaced while the app runs.
     public init(erasing dynamicInstructions: some DynamicInstructions) { self.init(dynamicInstructions) }
 
     public var body: Never { none }
@@ -94,6 +98,7 @@ public struct AnyDynamicInstructions: PrimitiveInstructions {
 /// No instructions and no tools.
 public struct EmptyDynamicInstructions: PrimitiveInstructions, Sendable {
     public typealias Body = Never
+    /// Adds nothing to what is around it.
     public init() {}
     public var body: Never { none }
     func resolve(into resolved: inout ResolvedInstructions) {}
@@ -104,6 +109,7 @@ public struct TupleDynamicInstructions<each Content: DynamicInstructions>: Primi
     public typealias Body = Never
     private let contents: (repeat each Content)
 
+    /// What a body of several lines becomes.
     public init(_ contents: repeat each Content) { self.contents = (repeat each contents) }
 
     public var body: Never { none }
@@ -120,12 +126,15 @@ public struct ConditionalDynamicInstructions<TrueContent: DynamicInstructions, F
 
     /// The branch that was taken.
     public enum Branch {
+        /// The condition held.
         case trueContent(TrueContent)
+        /// The condition did not hold.
         case falseContent(FalseContent)
     }
 
     private let branch: Branch
 
+    /// What an `if` with `else`, or a `switch`, in a body becomes.
     public init(_ branch: Branch) { self.branch = branch }
 
     public var body: Never { none }
@@ -161,28 +170,34 @@ public struct DynamicInstructionsForEach<
 }
 
 extension DynamicInstructionsForEach where ID == Data.Element.ID, Data.Element: Identifiable {
+    /// Instructions for each element, in the collection's order.
     public init(_ data: Data, @DynamicInstructionsBuilder content: @escaping (Data.Element) -> Content) {
         self.init(data, id: \.id, content: content)
     }
 }
 
 extension DynamicInstructions {
+    /// Lets a body say `ForEach(items) { … }`.
     public typealias ForEach = DynamicInstructionsForEach
 }
 
 /// Builds dynamic instructions from instructions, tools and conditions.
 @resultBuilder
 public struct DynamicInstructionsBuilder {
+    /// A tool stands for itself: the model may call it while it is in the body.
     public static func buildExpression<T: Tool>(_ expression: T) -> some DynamicInstructions {
         ToolInstructions(tool: expression)
     }
 
+    /// A line of a body as it is.
     public static func buildExpression<T: DynamicInstructions>(_ expression: T) -> T { expression }
 
+    /// A line with a list of tools. Of tools with the same name the first is called.
     public static func buildExpression(_ tools: [any Tool]) -> some DynamicInstructions {
         DynamicInstructionsForEach(tools, id: \.name) { AnyDynamicInstructions(ToolInstructions(tool: $0)) }
     }
 
+    /// A body of several lines.
     @_disfavoredOverload
     public static func buildBlock<each Content: DynamicInstructions>(
         _ contents: repeat each Content
@@ -190,24 +205,30 @@ public struct DynamicInstructionsBuilder {
         TupleDynamicInstructions(repeat each contents)
     }
 
+    /// A body of one line, without a type around it.
     public static func buildBlock<T: DynamicInstructions>(_ content: T) -> T { content }
 
+    /// A body without lines.
     public static func buildBlock() -> EmptyDynamicInstructions { EmptyDynamicInstructions() }
 
+    /// The branch whose condition held.
     public static func buildEither<TrueContent: DynamicInstructions, FalseContent: DynamicInstructions>(
         first content: TrueContent
     ) -> ConditionalDynamicInstructions<TrueContent, FalseContent> {
         ConditionalDynamicInstructions(.trueContent(content))
     }
 
+    /// The branch of `else`.
     public static func buildEither<TrueContent: DynamicInstructions, FalseContent: DynamicInstructions>(
         second content: FalseContent
     ) -> ConditionalDynamicInstructions<TrueContent, FalseContent> {
         ConditionalDynamicInstructions(.falseContent(content))
     }
 
+    /// An `if` without `else`: nothing unless its condition held.
     public static func buildOptional<Content: DynamicInstructions>(_ content: Content?) -> Content? { content }
 
+    /// The content of `if #available`, whose type other systems may lack.
     public static func buildLimitedAvailability(_ content: some DynamicInstructions) -> AnyDynamicInstructions {
         AnyDynamicInstructions(content)
     }

@@ -10,26 +10,31 @@ extension LanguageModelSession.DynamicProfile {
         setting(\.model, model)
     }
 
+    /// Sets the temperature, 0...2: below 1 it sharpens the distribution of tokens, above 1 it flattens it.
     public func temperature(_ temperature: Double?) -> some LanguageModelSession.DynamicProfile {
         setting(\.options.temperature, temperature)
     }
 
+    /// Sets which tokens are sampled, and with which seed.
     public func samplingMode(
         _ samplingMode: GenerationOptions.SamplingMode?
     ) -> some LanguageModelSession.DynamicProfile {
         setting(\.options.samplingMode, samplingMode)
     }
 
+    /// Sets the most tokens of one message; longer ones are cut off.
     public func maximumResponseTokens(_ maximumResponseTokens: Int?) -> some LanguageModelSession.DynamicProfile {
         setting(\.options.maximumResponseTokens, maximumResponseTokens)
     }
 
+    /// Sets how much the model thinks. A model without reasoning refuses requests with a level.
     public func reasoningLevel(
         _ reasoningLevel: ContextOptions.ReasoningLevel?
     ) -> some LanguageModelSession.DynamicProfile {
         setting(\.reasoningLevel, reasoningLevel)
     }
 
+    /// Sets whether messages may, must or must not call tools.
     public func toolCallingMode(
         _ toolCallingMode: GenerationOptions.ToolCallingMode?
     ) -> some LanguageModelSession.DynamicProfile {
@@ -157,8 +162,11 @@ extension LanguageModelSession.DynamicProfile {
 extension LanguageModelSession {
     /// A reusable change of a profile.
     public protocol DynamicProfileModifier {
+        /// The type of the changed profile; inferred.
         associatedtype Body: DynamicProfile
+        /// The changed profile. Evaluated together with the profile's own body, before each request to the model.
         @DynamicProfileBuilder func body(content: Content) -> Body
+        /// The profile that is changed; a body uses it as a line.
         typealias Content = DynamicProfileModifierContent<Self>
     }
 
@@ -179,6 +187,7 @@ extension LanguageModelSession {
 }
 
 extension LanguageModelSession.DynamicProfileModifier {
+    /// The name by which a modifier's body declares its type: `some DynamicProfile`.
     public typealias DynamicProfile = LanguageModelSession.DynamicProfile
 }
 

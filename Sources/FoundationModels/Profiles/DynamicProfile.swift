@@ -17,7 +17,9 @@ extension LanguageModelSession {
     /// all levels run, outermost first.
     @_typeEraser(AnyDynamicProfile)
     public protocol DynamicProfile {
+        /// The type of the body; inferred.
         associatedtype Body: DynamicProfile
+        /// The profile that is active now. Evaluated before each request to the model.
         @DynamicProfileBuilder var body: Body { get }
     }
 
@@ -26,6 +28,7 @@ extension LanguageModelSession {
         public typealias Body = Never
         fileprivate let instructions: any DynamicInstructions
 
+        /// The closure is evaluated at once; state that it reads is that of this moment.
         public init<Content: DynamicInstructions>(@DynamicInstructionsBuilder _ dynamicInstructions: () -> Content) {
             instructions = dynamicInstructions()
         }
@@ -38,7 +41,9 @@ extension LanguageModelSession {
         public typealias Body = Never
         fileprivate let wrapped: any DynamicProfile
 
+        /// Hides the type, for instance to return profiles of different types from a function.
         public init(_ dynamicProfile: any DynamicProfile) { wrapped = dynamicProfile }
+        /// The same for the compiler, which erases the type where a body can be replaced while the app runs.
         public init(erasing dynamicProfile: some DynamicProfile) { self.init(dynamicProfile) }
 
         public var body: Never { none }
@@ -62,20 +67,24 @@ extension LanguageModelSession {
     /// Builds a profile. Conditions need both branches: exactly one profile is active.
     @resultBuilder
     public struct DynamicProfileBuilder {
+        /// The single profile of a body.
         public static func buildBlock<T: DynamicProfile>(_ content: T) -> T { content }
 
+        /// The branch whose condition held.
         public static func buildEither<TrueContent: DynamicProfile, FalseContent: DynamicProfile>(
             first content: TrueContent
         ) -> ConditionalDynamicProfile<TrueContent, FalseContent> {
             ConditionalDynamicProfile(.trueContent(content))
         }
 
+        /// The branch of `else`.
         public static func buildEither<TrueContent: DynamicProfile, FalseContent: DynamicProfile>(
             second content: FalseContent
         ) -> ConditionalDynamicProfile<TrueContent, FalseContent> {
             ConditionalDynamicProfile(.falseContent(content))
         }
 
+        /// Two profiles in one body: refused by the compiler, with a message.
         @available(
             *, unavailable, message: "The body of a 'DynamicProfile' must evaluate to a single active profile"
         )
@@ -83,6 +92,7 @@ extension LanguageModelSession {
             fatalError("The body of a profile is a single profile.")
         }
 
+        /// The content of `if #available`, whose type other systems may lack.
         public static func buildLimitedAvailability(_ component: some DynamicProfile) -> AnyDynamicProfile {
             AnyDynamicProfile(component)
         }
@@ -90,7 +100,9 @@ extension LanguageModelSession {
 }
 
 extension LanguageModelSession.DynamicProfile {
+    /// Lets a body say `Profile { … }`.
     public typealias Profile = LanguageModelSession.Profile
+    /// The name by which a body declares its type: `some DynamicProfile`.
     public typealias DynamicProfile = LanguageModelSession.DynamicProfile
 }
 

@@ -31,6 +31,7 @@ public final class SessionPropertyValues: Observable, Sendable {
         set { sessionReference.withLock { $0.session = newValue } }
     }
 
+    /// The value under a key; its default until one is set. Reading and setting are observable.
     public subscript<Key: SessionPropertyKey>(key: Key.Type) -> Key.Value {
         get {
             registrar.access(self, keyPath: \.session)
@@ -57,7 +58,9 @@ extension SessionPropertyValues {
 
 /// The key of a session property, with its first value.
 public protocol SessionPropertyKey: SendableMetatype {
+    /// The property's type. A value that is not `Sendable` is the app's to protect.
     associatedtype Value
+    /// What the property is in a session that has not set it. Read each time, so it should be cheap.
     static var defaultValue: Value { get }
 }
 
@@ -77,8 +80,10 @@ extension LanguageModelSession {
     public struct SessionProperty<Value> {
         private let keyPath: ReferenceWritableKeyPath<SessionPropertyValues, Value>
 
+        /// As `@SessionProperty(\.count) var count`.
         public init(_ keyPath: ReferenceWritableKeyPath<SessionPropertyValues, Value>) { self.keyPath = keyPath }
 
+        /// The value in the session that the code runs for.
         public var wrappedValue: Value {
             get { properties[keyPath: keyPath] }
             nonmutating set { properties[keyPath: keyPath] = newValue }
@@ -92,18 +97,22 @@ extension LanguageModelSession {
 extension LanguageModelSession.SessionProperty: @unchecked Sendable where Value: Sendable {}
 
 extension DynamicInstructions {
+    /// Lets instructions say `@SessionProperty(\.count) var count`.
     public typealias SessionProperty = LanguageModelSession.SessionProperty
 }
 
 extension Tool {
+    /// Lets a tool say `@SessionProperty(\.count) var count`.
     public typealias SessionProperty = LanguageModelSession.SessionProperty
 }
 
 extension LanguageModelSession.DynamicProfile {
+    /// Lets a profile say `@SessionProperty(\.count) var count`.
     public typealias SessionProperty = LanguageModelSession.SessionProperty
 }
 
 extension LanguageModelSession.DynamicProfileModifier {
+    /// Lets a modifier say `@SessionProperty(\.count) var count`.
     public typealias SessionProperty = LanguageModelSession.SessionProperty
 }
 

@@ -42,10 +42,14 @@ extension Attachment: PromptRepresentable, InstructionsRepresentable {
 extension Transcript {
     /// Something other than text in an entry.
     public struct AttachmentSegment: Sendable, Equatable, Identifiable, CustomStringConvertible {
+        /// Another one each time the attachment is in a prompt.
         public var id: String
+        /// The file.
         public var content: Attachment
+        /// The name that stands before the image in what the model reads, and that `ImageReference` uses; `nil`: none.
         public var label: String?
 
+        /// For transcripts that an app writes itself; a prompt takes an `Attachment`.
         public init(id: String = UUID().uuidString, content: Attachment, label: String? = nil) {
             self.id = id
             self.content = content
@@ -57,6 +61,7 @@ extension Transcript {
 
     /// A file of an entry.
     public enum Attachment: Sendable, Equatable {
+        /// A picture, for models with an image encoder.
         case image(ImageAttachment)
     }
 
@@ -72,6 +77,7 @@ extension Transcript {
             contents = nil
         }
 
+        /// The contents of a file. They are decoded when the prompt is answered.
         public init(data: Data) {
             url = nil
             contents = data

@@ -1,6 +1,8 @@
 /// Something built from parts: a `Prompt` or `Instructions`.
 public protocol ComposedText: Sendable {
+    /// Puts parts together, in this order.
     init(parts: [Prompt.Part])
+    /// The parts, in the order in which the model reads them.
     var parts: [Prompt.Part] { get }
 }
 
@@ -37,15 +39,22 @@ extension ComposedText {
 
 /// The common part of the result builders of prompts and instructions.
 public protocol TextBuilder {
+    /// What is built: a `Prompt` or `Instructions`.
     associatedtype Output: ComposedText
 }
 
 extension TextBuilder {
+    /// The lines of a block, joined.
     public static func buildBlock(_ components: Output...) -> Output { joined(components) }
+    /// What a `for` loop gave in its rounds, joined.
     public static func buildArray(_ components: [Output]) -> Output { joined(components) }
+    /// The branch whose condition held.
     public static func buildEither(first component: Output) -> Output { component }
+    /// The branch of `else`.
     public static func buildEither(second component: Output) -> Output { component }
+    /// An `if` without `else`: nothing unless its condition held.
     public static func buildOptional(_ component: Output?) -> Output { component ?? Output(parts: []) }
+    /// The content of `if #available`.
     public static func buildLimitedAvailability(_ component: Output) -> Output { component }
 
     private static func joined(_ components: [Output]) -> Output { Output(parts: components.flatMap(\.parts)) }

@@ -7,11 +7,15 @@ public struct GenerationOptions: Sendable, Equatable, Codable {
     public struct SamplingMode: Sendable, Equatable, Codable {
         /// The mode with its numbers.
         public enum Kind: Sendable, Equatable, Codable {
+            /// Always the most likely token.
             case greedy
+            /// One of the `k` most likely tokens. The same seed gives the same answer; `nil`: another seed each time.
             case randomTopK(_ k: Int, seed: UInt64?)
+            /// One of the fewest tokens whose probabilities add up to the threshold, 0...1. Seeds as for `randomTopK`.
             case randomProbabilityThreshold(_ threshold: Double, seed: UInt64?)
         }
 
+        /// The mode with its numbers, for executors.
         public let kind: Kind
 
         /// Always the most likely token: reproducible answers.
@@ -31,14 +35,22 @@ public struct GenerationOptions: Sendable, Equatable, Codable {
     public struct ToolCallingMode: Sendable, Equatable, Codable {
         /// The mode as a value to switch over.
         public enum Kind: Sendable, Hashable, Codable {
-            case allowed, required, disallowed
+            /// The model decides.
+            case allowed
+            /// Every message is a call.
+            case required
+            /// No message is a call.
+            case disallowed
         }
 
+        /// The mode, for executors.
         public var kind: Kind
 
+        /// A message is an answer or calls, as the model decides. The default.
         public static let allowed = Self(kind: .allowed)
         /// Every message is a call, until the mode changes or a tool throws.
         public static let required = Self(kind: .required)
+        /// The model does not see the tools and cannot call them.
         public static let disallowed = Self(kind: .disallowed)
     }
 
@@ -52,12 +64,14 @@ public struct GenerationOptions: Sendable, Equatable, Codable {
     public var toolCallingMode: ToolCallingMode?
     private var localModel: SamplingOptions?
 
+    /// Options of a call or a profile; `nil` leaves the decision to the next level.
     public init(samplingMode: SamplingMode? = nil, temperature: Double? = nil, maximumResponseTokens: Int? = nil) {
         self.init(
             samplingMode: samplingMode, temperature: temperature, maximumResponseTokens: maximumResponseTokens,
             toolCallingMode: nil)
     }
 
+    /// The same with a decision on calling tools.
     public init(
         samplingMode: SamplingMode? = nil, temperature: Double? = nil, maximumResponseTokens: Int? = nil,
         toolCallingMode: ToolCallingMode?
@@ -70,12 +84,14 @@ public struct GenerationOptions: Sendable, Equatable, Codable {
 }
 
 extension GenerationOptions {
+    /// The 26 SDK's name of `samplingMode`.
     @available(*, deprecated, renamed: "samplingMode")
     public var sampling: SamplingMode? {
         get { samplingMode }
         set { samplingMode = newValue }
     }
 
+    /// The 26 SDK's initializer.
     @available(*, deprecated, renamed: "init(samplingMode:temperature:maximumResponseTokens:)")
     public init(sampling: SamplingMode?, temperature: Double? = nil, maximumResponseTokens: Int? = nil) {
         self.init(samplingMode: sampling, temperature: temperature, maximumResponseTokens: maximumResponseTokens)
@@ -119,7 +135,12 @@ extension SamplingOptions {
 public struct ContextOptions: Sendable, Equatable, Codable {
     /// How much a model with reasoning thinks before it answers.
     public enum ReasoningLevel: Sendable, Equatable, Codable {
-        case light, moderate, deep
+        /// A little: `low` for chat templates and OpenAI's API.
+        case light
+        /// As much as is usual: `medium`.
+        case moderate
+        /// As much as helps, at the cost of time: `high`.
+        case deep
         /// The service's or the chat template's own word.
         case custom(String)
     }
@@ -129,6 +150,7 @@ public struct ContextOptions: Sendable, Equatable, Codable {
     /// `nil`: the model's own measure. A model without reasoning refuses any other.
     public var reasoningLevel: ReasoningLevel?
 
+    /// Options of a call; `nil` leaves the decision to the profile, then to the defaults.
     public init(includeSchemaInPrompt: Bool? = nil, reasoningLevel: ReasoningLevel? = nil) {
         self.includeSchemaInPrompt = includeSchemaInPrompt
         self.reasoningLevel = reasoningLevel

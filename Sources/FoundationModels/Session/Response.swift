@@ -1,6 +1,7 @@
 extension LanguageModelSession {
     /// A complete answer.
     public struct Response<Content: Generable> {
+        /// The answer as a value of the requested type; `String` without reasoning and calls.
         public let content: Content
         /// The answer as generated: the text as a string value, or the value as content.
         public let rawContent: GeneratedContent
@@ -53,7 +54,9 @@ extension LanguageModelSession {
     public struct ResponseStream<Content: Generable>: AsyncSequence, Sendable {
         /// The answer so far, from its beginning.
         public struct Snapshot {
+            /// The answer so far; properties of a structure that have not begun are `nil`.
             public var content: Content.PartiallyGenerated
+            /// The same as content, whose `isComplete` is false until the end.
             public var rawContent: GeneratedContent
             /// The entries of the request so far; the last may be a part of one.
             public var transcriptEntries: ArraySlice<Transcript.Entry>

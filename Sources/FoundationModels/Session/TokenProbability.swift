@@ -10,11 +10,13 @@ public struct TokenProbability: Sendable, Equatable {
     public struct Alternative: Sendable, Equatable {
         /// The token's text; a part of a character is U+FFFD. Empty for the end of the answer.
         public let text: String
+        /// Natural logarithm of the probability, at most 0.
         public let logProbability: Double
     }
 
     /// The token's text; a part of a character is U+FFFD. Empty for the end of the answer.
     public let text: String
+    /// Natural logarithm of the token's probability, at most 0.
     public let logProbability: Double
     /// As many as `SamplingOptions.topLogprobs` says, most likely first. May include the token itself.
     public let alternatives: [Alternative]

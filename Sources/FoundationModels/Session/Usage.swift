@@ -10,6 +10,7 @@ extension LanguageModelSession {
             /// Tokens found in the prefix cache.
             public var cachedTokenCount: Int
 
+            /// Usage of a request, for tests and for code that adds usage up.
             public init(totalTokenCount: Int, cachedTokenCount: Int) {
                 self.totalTokenCount = totalTokenCount
                 self.cachedTokenCount = cachedTokenCount
@@ -20,20 +21,26 @@ extension LanguageModelSession {
         public struct Output: Sendable {
             /// Generated tokens, reasoning included.
             public var totalTokenCount: Int
+            /// Of these, tokens of reasoning; for a service, as it reports them.
             public var reasoningTokenCount: Int
 
+            /// Usage of a request, for tests and for code that adds usage up.
             public init(totalTokenCount: Int, reasoningTokenCount: Int) {
                 self.totalTokenCount = totalTokenCount
                 self.reasoningTokenCount = reasoningTokenCount
             }
         }
 
+        /// What the model read.
         public var input: Input
+        /// What the model wrote.
         public var output: Output
+        /// Figures that an executor sent with its usage; empty for models of this machine.
         public var metadata: [String: GeneratedContent]
         /// Times, and counts of drafts, of a request that a model of this machine answered.
         public internal(set) var measured: LocalLLM.Usage?
 
+        /// Usage of a request, for tests and for code that adds usage up.
         public init(
             input: Input, output: Output, metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:]
         ) {
@@ -42,6 +49,7 @@ extension LanguageModelSession {
             self.metadata = metadata.contents
         }
 
+        /// Tokens read and written together.
         public var totalTokenCount: Int { input.totalTokenCount + output.totalTokenCount }
     }
 }

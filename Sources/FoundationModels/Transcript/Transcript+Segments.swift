@@ -3,6 +3,7 @@ public import Foundation
 extension Transcript {
     /// A part of an entry.
     public enum Segment: Sendable, Identifiable {
+        /// Text, as the user or the model wrote it.
         case text(TextSegment)
         /// A value of a type.
         case structure(StructuredSegment)
@@ -11,6 +12,7 @@ extension Transcript {
         /// A value of a type of the app.
         case custom(any CustomSegment)
 
+        /// The id of the segment inside; kept when the transcript is saved.
         public var id: String {
             switch self {
             case .text(let segment): segment.id
@@ -23,9 +25,12 @@ extension Transcript {
 
     /// Text of an entry.
     public struct TextSegment: Sendable, Equatable, Identifiable {
+        /// Kept when the transcript is saved.
         public var id: String
+        /// The text without marks of a chat template.
         public var content: String
 
+        /// Text for a transcript that an app writes itself.
         public init(id: String = UUID().uuidString, content: String) {
             self.id = id
             self.content = content
@@ -39,8 +44,11 @@ extension Transcript {
     public protocol CustomSegment: InstructionsRepresentable, PromptRepresentable, CustomStringConvertible, Equatable,
         Identifiable, Sendable
     {
+        /// What the transcript's JSON stores of the segment.
         associatedtype Content: Decodable, Encodable, Equatable, Sendable
+        /// Distinguishes the segment from others of the transcript.
         var id: String { get }
+        /// The value that a provider or the app reads.
         var content: Content { get }
     }
 }

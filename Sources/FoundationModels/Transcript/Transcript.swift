@@ -9,6 +9,7 @@ public struct Transcript: Sendable, Equatable {
     /// first. The entries themselves stay in the transcript.
     public private(set) var omissions: [Omission]
 
+    /// A conversation that an app writes or continues. Nothing counts as omitted.
     public init(entries: some Sequence<Entry> = []) { self.init(entries: entries, omissions: []) }
 
     init(entries: some Sequence<Entry>, omissions: [Omission]) {
@@ -25,15 +26,18 @@ extension Transcript: RandomAccessCollection, MutableCollection, RangeReplaceabl
     public typealias Indices = Range<Int>
     public typealias SubSequence = Slice<Transcript>
 
+    /// No entries: a conversation that has not begun.
     public init() { self.init(entries: [Entry]()) }
 
     public var startIndex: Int { entries.startIndex }
     public var endIndex: Int { entries.endIndex }
+    /// The entry at a position, counted from the oldest.
     public subscript(index: Int) -> Entry {
         get { entries[index] }
         set { entries[index] = newValue }
     }
 
+    /// Replaces entries. Records of omissions stay, also those of entries that are gone.
     public mutating func replaceSubrange<NewEntries: Collection<Entry>>(
         _ subrange: Range<Int>, with newElements: consuming NewEntries
     ) {
@@ -65,16 +69,20 @@ extension Transcript {
 extension Transcript {
     /// One entry of a conversation. Kinds will be added; switch with `@unknown default`.
     public enum Entry: Sendable, Equatable, Identifiable {
+        /// The instructions at the time, with the tools; at most one entry at the beginning.
         case instructions(Instructions)
+        /// What the user, or the app, asked.
         case prompt(Prompt)
         /// Tool calls that the model made instead of answering.
         case toolCalls(ToolCalls)
         /// The output of one call.
         case toolOutput(ToolOutput)
+        /// The model's answer, or a part of it where a request failed and the transcript was preserved.
         case response(Response)
         /// The model's reasoning before the calls or the response that follow.
         case reasoning(Reasoning)
 
+        /// The id of the entry inside; of an output it is the call's.
         public var id: String {
             switch self {
             case .instructions(let instructions): instructions.id
@@ -103,11 +111,14 @@ extension Transcript {
 
     /// The system instructions.
     public struct Instructions: Sendable, Equatable, Identifiable {
+        /// The same while dynamic instructions resolve to the same text and tools.
         public var id: String
+        /// Texts and images, in the order in which the model reads them.
         public var segments: [Segment]
         /// The tools that the model may call.
         public var toolDefinitions: [ToolDefinition]
 
+        /// Instructions for a transcript that an app writes itself. A session made from it takes its own tools.
         public init(id: String = UUID().uuidString, segments: [Segment], toolDefinitions: [ToolDefinition] = []) {
             self.id = id
             self.segments = segments
@@ -117,15 +128,20 @@ extension Transcript {
 
     /// A user's prompt.
     public struct Prompt: Sendable, Identifiable {
+        /// Kept when the transcript is saved; `Omission.entryIDs` refers to it.
         public var id: String
+        /// Texts, images and custom segments, in the order in which the model reads them.
         public var segments: [Segment]
+        /// The options of the call, without what profiles added.
         public var options: GenerationOptions
+        /// The context options of the call.
         public var contextOptions: ContextOptions
         /// The app's own values; they reach the executor with the request.
         public var metadata: [String: GeneratedContent]
         /// Schema of the answer; `nil`: any text.
         public var responseFormat: ResponseFormat?
 
+        /// A prompt for a transcript that an app writes itself.
         public init(
             id: String = UUID().uuidString, metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:],
             segments: [Segment], options: GenerationOptions = GenerationOptions(),
@@ -139,6 +155,7 @@ extension Transcript {
             self.contextOptions = contextOptions
         }
 
+        /// The 26 SDK's initializer, without metadata and context options.
         public init(
             id: String = UUID().uuidString, segments: [Segment], options: GenerationOptions = GenerationOptions(),
             responseFormat: ResponseFormat? = nil
@@ -149,13 +166,16 @@ extension Transcript {
 
     /// The model's response.
     public struct Response: Sendable, Identifiable {
+        /// Kept when the transcript is saved; `Omission.entryIDs` refers to it.
         public var id: String
         /// Names of the models that answered.
         public var assetIDs: [String]
         /// Values that the model's executor added.
         public internal(set) var metadata: [String: GeneratedContent]
+        /// Texts and values; content without reasoning.
         public var segments: [Segment]
 
+        /// A response for a transcript that an app writes itself, with the names of the models.
         public init(id: String = UUID().uuidString, assetIDs: [String], segments: [Segment]) {
             self.id = id
             self.assetIDs = assetIDs
@@ -163,6 +183,7 @@ extension Transcript {
             metadata = [:]
         }
 
+        /// A response with values for the model's executor, and no names of models.
         public init(
             id: String = UUID().uuidString, metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:],
             segments: [Segment]
@@ -174,12 +195,16 @@ extension Transcript {
 
     /// The model's reasoning. Chat templates render it where the model was trained to read it again.
     public struct Reasoning: Sendable, Identifiable {
+        /// Kept when the transcript is saved.
         public var id: String
+        /// The text of the reasoning; empty if a service sends only the signature.
         public var segments: [Segment]
         /// By which a service recognizes its own reasoning.
         public var signature: Data?
+        /// Values that the model's executor added.
         public var metadata: [String: GeneratedContent]
 
+        /// Reasoning for a transcript that an app writes itself; a service may refuse one without its signature.
         public init(
             id: String = UUID().uuidString, metadata: [String: any ConvertibleToGeneratedContent & Sendable] = [:],
             segments: [Segment], signature: Data? = nil
@@ -193,6 +218,7 @@ extension Transcript {
 
     /// A record of turns dropped from what the model reads because the context was full.
     public struct Omission: Sendable, Equatable, Codable, Identifiable {
+        /// Kept when the transcript is saved.
         public var id: String
         /// The dropped entries, oldest first: whole turns.
         public var entryIDs: [Entry.ID]

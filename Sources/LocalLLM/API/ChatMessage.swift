@@ -8,8 +8,11 @@ public struct ChatMessage: Sendable, Equatable, Codable {
         public init(rawValue: String) { self.rawValue = rawValue }
         public init(stringLiteral value: String) { rawValue = value }
 
+        /// The app's instructions. For a template without this role they become the user's.
         public static let system: Role = "system"
+        /// The person who asks.
         public static let user: Role = "user"
+        /// The model.
         public static let assistant: Role = "assistant"
         /// The result of a tool call.
         public static let tool: Role = "tool"
@@ -17,11 +20,14 @@ public struct ChatMessage: Sendable, Equatable, Codable {
 
     /// A function that an assistant called.
     public struct ToolCall: Sendable, Equatable, Codable {
+        /// Links the call with its result: `toolCallID` of that message.
         public var id: String
+        /// The function's name, as the request offered it.
         public var name: String
         /// JSON text.
         public var arguments: String
 
+        /// A call of an earlier turn, for a conversation that is continued.
         public init(id: String, name: String, arguments: String) {
             self.id = id
             self.name = name
@@ -29,7 +35,9 @@ public struct ChatMessage: Sendable, Equatable, Codable {
         }
     }
 
+    /// Who wrote the message.
     public var role: Role
+    /// The text; with `imagePlaceholder` where an image belongs.
     public var content: String
     /// The speaker's name where several speakers share a role; only some templates print it.
     public var name: String?
@@ -45,6 +53,7 @@ public struct ChatMessage: Sendable, Equatable, Codable {
     /// Marks the place of an image in `content`: U+FFFC, Unicode's object replacement character.
     public static let imagePlaceholder: Character = "\u{FFFC}"
 
+    /// A message without calls and images, which can be set afterwards.
     public init(role: Role, content: String, name: String? = nil, reasoning: String? = nil) {
         self.role = role
         self.content = content
@@ -52,7 +61,9 @@ public struct ChatMessage: Sendable, Equatable, Codable {
         self.reasoning = reasoning
     }
 
+    /// Instructions of the app.
     public static func system(_ content: String) -> Self { .init(role: .system, content: content) }
+    /// A question or request.
     public static func user(_ content: String) -> Self { .init(role: .user, content: content) }
     /// A message with images before its text.
     public static func user(_ content: String, images: [Data]) -> Self {
@@ -61,5 +72,6 @@ public struct ChatMessage: Sendable, Equatable, Codable {
         message.images = images
         return message
     }
+    /// An answer of an earlier turn, without its reasoning.
     public static func assistant(_ content: String) -> Self { .init(role: .assistant, content: content) }
 }

@@ -7,6 +7,7 @@ public struct EmbeddingOptions: Sendable {
     /// Whether vectors are scaled to length 1 after truncation. A classifier's scores never are.
     public var normalizes: Bool
 
+    /// The file's pooling, full length and length 1 unless told otherwise.
     public init(pooling: Pooling? = nil, dimensions: Int? = nil, normalizes: Bool = true) {
         self.pooling = pooling
         self.dimensions = dimensions

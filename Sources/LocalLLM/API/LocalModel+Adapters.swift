@@ -6,8 +6,11 @@ extension LocalModel {
     public struct Adapter: Sendable, Equatable {
         /// Index in `Configuration.adapters`; `SamplingOptions.adapterScales` uses it as the key.
         public var id: Int
+        /// Its name, for a user to choose by.
         public var name: String
+        /// The file or folder that it was loaded from.
         public var path: String
+        /// The factor of its change of the weights, for requests that set no other; 0: off.
         public var scale: Double
         /// Tokens that activate the adapter when a prompt contains them; empty: it is always active.
         public var invocationTokens: [Int32]

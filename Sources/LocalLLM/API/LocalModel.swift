@@ -14,17 +14,21 @@ public final class LocalModel: Sendable {
     public struct Info: Sendable {
         /// `general.name`, or the file's name without its extension.
         public var name: String
+        /// The file's `general.architecture`, e.g. `qwen2`; it decides which network is built.
         public var architecture: String
         /// The quantization that the file declares, e.g. `Q4_K_M`, or else the type of most of its bytes.
         public var quantization: String
         /// Bytes of the tensors of each type, most first.
         package var tensorBytes: [(type: String, bytes: Int)] = []
+        /// Elements of all tensors of the file.
         public var parameterCount: Int
         /// Bytes of all parts of the file.
         public var fileBytes: Int
+        /// Tokens that the model knows; the length of its logits.
         public var vocabularySize: Int
         /// Context length that the model was trained with, in tokens.
         public var trainedContextSize: Int
+        /// Whether it generates text or reads whole inputs at once.
         public var kind = ModelKind.decoder
         /// Length of an embedding vector.
         public var embeddingSize = 0
@@ -69,6 +73,7 @@ public final class LocalModel: Sendable {
     /// Generations that run at once; further ones wait.
     public static let maximumRunning = ModelThread.concurrency
 
+    /// What the file says of itself.
     public let info: Info
     /// Maximum tokens of a request, prompt and answer together.
     public let contextSize: Int

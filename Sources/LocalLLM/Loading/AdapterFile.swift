@@ -8,6 +8,7 @@ extension LocalModel {
         /// Scale for requests without `adapterScales`; 0: off.
         public var scale: Double
 
+        /// The file is read when the model is loaded, not before.
         public init(url: URL, scale: Double = 1) {
             self.url = url
             self.scale = scale

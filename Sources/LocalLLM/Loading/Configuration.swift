@@ -48,6 +48,7 @@ extension LocalModel {
         /// Capacity of the cache in tokens, for tests; `nil`: what half of the available memory holds.
         package var cacheTokens: Int?
 
+        /// What is not set here can be set on the value. `nil` stands for the model's, or the machine's, default.
         public init(
             contextSize: Int? = nil, threads: Int? = nil, cacheFormat: KVCacheFormat = .f16, queueLimit: Int = 128,
             imageEncoder: URL? = nil

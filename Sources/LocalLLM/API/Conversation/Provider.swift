@@ -26,6 +26,7 @@ package struct NotSentError: Error, CustomStringConvertible {
 public struct FallbackProvider: Provider {
     private let providers: [any Provider]
 
+    /// The preferred provider first.
     public init(_ first: any Provider, _ others: any Provider...) { providers = [first] + others }
 
     /// - Throws: The error of the last provider that was asked.

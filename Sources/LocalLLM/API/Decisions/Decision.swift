@@ -16,24 +16,31 @@ public struct DecisionQuestion: Sendable {
 
     /// An answer that can be given, word for word.
     public struct Option: Sendable, Equatable, ExpressibleByStringLiteral {
+        /// The words whose probability is computed.
         public var text: String
         /// What it means, for the model to read.
         public var description: String?
 
+        /// An option that the model reads with its description after it.
         public init(_ text: String, description: String? = nil) { (self.text, self.description) = (text, description) }
         public init(stringLiteral text: String) { self.init(text) }
     }
 
+    /// What the answer chooses from, with the options.
     public var kind: Kind
     /// The statement or question, with `ChatMessage.imagePlaceholder` for each image.
     public var instructions: String
     /// As in `ChatMessage`.
     public var images: [Data] = []
 
+    /// A question of any kind; `predicate`, `choice` and `score` are shorter.
     public init(_ kind: Kind, _ instructions: String) { (self.kind, self.instructions) = (kind, instructions) }
 
+    /// Asks how likely a statement about the input is true.
     public static func predicate(_ statement: String) -> Self { .init(.predicate, statement) }
+    /// Asks which of at least two options is right.
     public static func choice(_ question: String, of options: [Option]) -> Self { .init(.choice(options), question) }
+    /// Asks for a level of a scale; the levels are in ascending order.
     public static func score(_ question: String, levels: [Option]) -> Self { .init(.score(levels), question) }
 
     var message: ChatMessage {
@@ -53,6 +60,7 @@ public struct DecisionQuestion: Sendable {
 
 /// The answer to a `DecisionQuestion`. Probabilities are the model's own, over the question's options: they add up to 1.
 public enum DecisionAnswer: Sendable, Equatable {
+    /// How likely the statement is true, 0...1.
     case predicate(probability: Double)
     /// The most likely option, and the probability of each.
     case choice(index: Int, probabilities: [Double])
@@ -93,17 +101,21 @@ public struct DecisionOptions: Sendable {
     public var rotations = 1
     /// As in `SamplingOptions`.
     public var cacheSalt: String?
+    /// Reviews the input and the questions; those that it stops are answered by `.refusal`. `nil`: none.
     public var guardrail: (any Guardrail)?
 
+    /// One order of the options, no salt, no guardrail.
     public init() {}
 }
 
 /// Answers to questions about an input, in the order of the questions.
 public struct Decisions: Sendable {
+    /// One for each question, in the order of the questions.
     public var answers: [DecisionAnswer]
     /// Tokens of the input and of each question. The input counts once for statements, and once for questions with options.
     public var promptTokens = 0
     /// Of these, tokens found in the prefix cache, and tokens that were added to it.
     public var cachedTokens = 0
+    /// Tokens of the input, in whole pages, that later requests with the same input find in the prefix cache.
     public var newlyCachedTokens = 0
 }

@@ -5,6 +5,7 @@ public struct AnswerGuard: Sendable {
     private var text = ""
     private var passedBytes = 0
 
+    /// One guard serves one answer: it remembers how far the answer has passed.
     public init(_ guardrail: any Guardrail) { self.guardrail = guardrail }
 
     /// - Parameter new: The next piece of the answer.

@@ -12,6 +12,7 @@ public struct GuardedText: Sendable {
     /// Whose text it is.
     public enum Kind: Sendable { case prompt, answer }
 
+    /// Whether a user or the model wrote it.
     public var kind: Kind
     /// The whole prompt, or the answer from its beginning.
     public var text: String
@@ -20,6 +21,7 @@ public struct GuardedText: Sendable {
     /// Whether the text is complete. If not, do not pass an end that further text could turn into a violation.
     public var isWhole: Bool
 
+    /// For tests of a guardrail. `passed` is the beginning if it is `nil`.
     public init(_ kind: Kind, _ text: String, passed: String.Index? = nil, isWhole: Bool) {
         self.kind = kind
         self.text = text
