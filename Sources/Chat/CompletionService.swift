@@ -33,12 +33,10 @@ struct CompletionService: LocalLLMServiceProtocol {
         AsyncThrowingStream { continuation in
             let task = Task {
                 do {
-                    for stream in try await model.complete(prompt, options: options).streams {
-                        for try await delta in stream {
-                            if !delta.content.isEmpty { continuation.yield(.text(delta.content)) }
-                            if let usage = delta.finish?.usage {
-                                continuation.yield(.usage(AnswerUsage(usage, contextSize: model.contextSize)))
-                            }
+                    for try await piece in model.complete(prompt, options: options) {
+                        if !piece.text.isEmpty { continuation.yield(.text(piece.text)) }
+                        if let usage = piece.usage {
+                            continuation.yield(.usage(AnswerUsage(usage, contextSize: model.contextSize)))
                         }
                     }
                     continuation.finish()

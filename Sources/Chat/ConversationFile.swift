@@ -1,6 +1,5 @@
 import Client
 import Foundation
-import Providers
 
 /// A conversation as a file: JSON in the form of OpenAI's API, which can be loaded again, or Markdown for reading.
 struct ConversationFile: Codable {
@@ -9,6 +8,7 @@ struct ConversationFile: Codable {
         let content: String
         /// The images, which stand in front of the text.
         var images: [Data] = []
+        var imageURLs: [String] { Message(isUser: true, messageContent: content, images: images).imageURLs }
     }
 
     /// Error in a file, as text for the user.
@@ -64,7 +64,7 @@ struct ConversationFile: Codable {
 
     private var markdown: String {
         messages.map { message in
-            let links = message.images.map { "![image](\($0.imageDataURL))\n\n" }.joined()
+            let links = message.imageURLs.map { "![image](\($0))\n\n" }.joined()
             return "**\(message.role.capitalized):**\n\n\(links)\(message.content)\n"
         }.joined(separator: "\n")
     }
@@ -113,7 +113,7 @@ extension ConversationFile.Entry {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(role, forKey: .role)
         if images.isEmpty { return try container.encode(content, forKey: .content) }
-        let parts = images.map { Part(type: "image_url", imageURL: .init(url: $0.imageDataURL)) }
+        let parts = imageURLs.map { Part(type: "image_url", imageURL: .init(url: $0)) }
         try container.encode(parts + [Part(type: "text", text: content)], forKey: .content)
     }
 }

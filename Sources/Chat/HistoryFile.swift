@@ -13,7 +13,7 @@ enum HistoryFile {
         }
         if let path = arguments.string("--history") { return path }
         guard isatty(STDIN_FILENO) == 1, arguments.operands.isEmpty else { return nil }
-        let folder = DataFolder.url(ProcessInfo.processInfo.environment)
+        let folder = dataFolder(ProcessInfo.processInfo.environment)
         try FileManager.default.createDirectory(
             at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         return folder.appending(path: "history.sqlite").path

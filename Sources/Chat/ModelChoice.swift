@@ -54,7 +54,7 @@ struct ModelChoice {
 
     /// The file that names the model of the last conversation.
     private static func lastFile(_ environment: [String: String]) -> URL {
-        DataFolder.url(environment).appendingPathComponent("last-model")
+        dataFolder(environment).appendingPathComponent("last-model")
     }
 
     /// The model of the last conversation, if it is still there.

@@ -132,7 +132,7 @@ private func reason(_ error: any Error) -> String {
 
 extension FallbackPolicy {
     /// The engines that may be asked, in that order.
-    package var engines: [EngineKind] {
+    public var engines: [EngineKind] {
         switch self {
         case .localFirst: [.local, .cloud]
         case .cloudFirst: [.cloud, .local]

@@ -1,21 +1,21 @@
-package import Foundation
+public import Foundation
 import LocalLLM
 
 /// The models in a folder, found by any part of their names that leaves no choice.
-package struct DownloadedModels: Sendable {
-    package let directory: URL
+public struct DownloadedModels: Sendable {
+    public let directory: URL
     /// Files, first parts of split files, and folders of safetensors, sorted by name.
-    package let models: [URL]
+    public let models: [URL]
 
-    package init(in directory: URL) {
+    public init(in directory: URL) {
         (self.directory, models) = (directory, ModelFolder.models(in: directory))
     }
 
     /// The folder that `shim pull` fills.
-    package init(_ environment: [String: String]) { self.init(in: ModelFolder.standard(environment)) }
+    public init(_ environment: [String: String]) { self.init(in: ModelFolder.standard(environment)) }
 
     /// File name without extension and part number.
-    package static func name(of model: URL) -> String {
+    public static func name(of model: URL) -> String {
         let file = model.lastPathComponent
         if model.hasDirectoryPath { return file }
         return SplitName(file)?.stem ?? model.deletingPathExtension().lastPathComponent
@@ -24,7 +24,7 @@ package struct DownloadedModels: Sendable {
     /// The model that a text means: a path, or a name or part of one, in any case and with any punctuation.
     ///
     /// - Throws: `UnknownModel`, with the names that it could be.
-    package func find(_ text: String) throws(UnknownModel) -> URL {
+    public func find(_ text: String) throws(UnknownModel) -> URL {
         guard !text.isEmpty else { throw missing(text) }
         let path = URL(fileURLWithPath: (text as NSString).expandingTildeInPath)
         let exists = [path, path.appendingPathExtension("part")].contains {
@@ -51,14 +51,14 @@ package struct DownloadedModels: Sendable {
     }
 
     /// Like `find`, for a command line.
-    package func url(of text: String) throws(UsageError) -> URL {
+    public func url(of text: String) throws(UsageError) -> URL {
         do { return try find(text) } catch { throw UsageError(error.description) }
     }
 
     /// The model to use where none is named.
     ///
     /// - Throws: `UsageError` where there is none, or a choice.
-    package func only() throws(UsageError) -> URL {
+    public func only() throws(UsageError) -> URL {
         guard let model = models.first else {
             throw UsageError("no model: give --model FILE, or download one. \(KnownModel.advice())")
         }
@@ -71,7 +71,7 @@ package struct DownloadedModels: Sendable {
     }
 
     /// The error for a text that names no model, with names that contain something like it.
-    package func missing(_ text: String) -> UnknownModel {
+    public func missing(_ text: String) -> UnknownModel {
         let key = Self.key(text)
         let distances = models.map { model in
             let name = Self.name(of: model)
@@ -98,14 +98,14 @@ package struct DownloadedModels: Sendable {
 }
 
 /// Why a text names no model.
-package enum UnknownModel: Error, CustomStringConvertible {
+public enum UnknownModel: Error, CustomStringConvertible {
     /// - Parameter near: Names that are similar.
     case missing(String, near: [String], in: URL)
     case ambiguous(String, [String])
 
-    package var isMissing: Bool { if case .missing = self { true } else { false } }
+    public var isMissing: Bool { if case .missing = self { true } else { false } }
 
-    package var description: String {
+    public var description: String {
         switch self {
         case .missing(let name, let near, let directory):
             var text = "No such file: \(name), and no model in \(directory.path) has that in its name."
@@ -118,3 +118,6 @@ package enum UnknownModel: Error, CustomStringConvertible {
         }
     }
 }
+
+/// The folder with the data that the programs keep for the user: `localllm` in `$XDG_DATA_HOME` or `~/.local/share`.
+public func dataFolder(_ environment: [String: String]) -> URL { DataFolder.url(environment) }

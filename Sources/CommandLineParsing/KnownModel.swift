@@ -1,21 +1,21 @@
-import LocalLLM
+public import LocalLLM
 
 /// A model that `shim pull` knows by a short name: where it is, in a quantization that is a good choice on a CPU.
-package struct KnownModel: Sendable, Equatable {
+public struct KnownModel: Sendable, Equatable {
     /// `llama3.2:3b`: the family, and the number of parameters.
-    package let name: String
+    public let name: String
     /// Owner and name at Hugging Face.
-    package let repository: String
-    package let quantization: String
+    public let repository: String
+    public let quantization: String
     /// Size of the file, rounded.
-    package let bytes: Int
-    package let licence: String
+    public let bytes: Int
+    public let licence: String
 
     /// The source that `shim pull` downloads.
-    package var source: String { "hf:\(repository):\(quantization)" }
+    public var source: String { "hf:\(repository):\(quantization)" }
 
     /// Size and licence, for people.
-    package var summary: String { "\(size(bytes)), \(licence)" }
+    public var summary: String { "\(size(bytes)), \(licence)" }
 
     private var family: Substring { name.prefix { $0 != ":" } }
 
@@ -27,7 +27,7 @@ package struct KnownModel: Sendable, Equatable {
     }
 
     /// Smallest first. docs/models.md has the same table.
-    package static let all = [
+    public static let all = [
         Self("smollm2:135m", "unsloth/SmolLM2-135M-Instruct-GGUF", megabytes: 105, "Apache 2.0"),
         Self("qwen3:0.6b", "ggml-org/Qwen3-0.6B-GGUF", "Q8_0", megabytes: 800, "Apache 2.0"),
         Self("gemma3:1b", "lmstudio-community/gemma-3-1b-it-GGUF", megabytes: 806, "Gemma"),
@@ -46,12 +46,12 @@ package struct KnownModel: Sendable, Equatable {
     ]
 
     /// Names without the number of parameters, each once.
-    package static var families: [String] {
+    public static var families: [String] {
         all.reduce(into: []) { if !$0.contains(String($1.family)) { $0.append(String($1.family)) } }
     }
 
     /// All models with size and licence, for the help.
-    package static var listing: String {
+    public static var listing: String {
         table(all.map { ["  \($0.name)", size($0.bytes), $0.quantization, $0.licence] })
     }
 
@@ -59,7 +59,7 @@ package struct KnownModel: Sendable, Equatable {
     /// that fits.
     ///
     /// - Parameter memory: Bytes that are available.
-    package static func named(_ name: String, memory: Int = LocalModel.availableMemory) -> Self? {
+    public static func named(_ name: String, memory: Int = LocalModel.availableMemory) -> Self? {
         var name = name.lowercased()
         if name.hasSuffix(":latest") { name.removeLast(7) }
         if let model = all.first(where: { $0.name == name }) { return model }
@@ -71,14 +71,14 @@ package struct KnownModel: Sendable, Equatable {
     private func fits(_ memory: Int) -> Bool { bytes + bytes / 4 + 300_000_000 <= memory }
 
     /// A small, a medium and a large model of those that fit.
-    package static func suggestions(memory: Int = LocalModel.availableMemory) -> [Self] {
+    public static func suggestions(memory: Int = LocalModel.availableMemory) -> [Self] {
         let fitting = all.filter { $0.fits(memory) }
         guard fitting.count > 3 else { return fitting.isEmpty ? [all[0]] : fitting }
         return [fitting[0], fitting[fitting.count / 2], fitting[fitting.count - 1]]
     }
 
     /// How to get one of `suggestions`, for someone who has no model yet.
-    package static func advice(memory: Int = LocalModel.availableMemory) -> String {
+    public static func advice(memory: Int = LocalModel.availableMemory) -> String {
         let models = suggestions(memory: memory)
         let rows = models.map { ["  shim pull \($0.name)", size($0.bytes), $0.licence] }
         return """

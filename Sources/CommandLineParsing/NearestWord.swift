@@ -1,7 +1,7 @@
 /// The candidate that a mistyped word most likely means: one that begins with it, or else the one with the fewest edits.
 ///
 /// - Returns: `nil` where each candidate differs in more than a third of the word.
-package func nearestWord(to word: String, in candidates: some Sequence<String>) -> String? {
+public func nearestWord(to word: String, in candidates: some Sequence<String>) -> String? {
     let lowered = word.lowercased()
     let candidates = Array(candidates)
     if lowered.count > 2, let whole = candidates.first(where: { $0.lowercased().hasPrefix(lowered) }) { return whole }

@@ -17,7 +17,7 @@ extension [OptionGroup] {
     public var options: [Option] { flatMap(\.options) }
 
     /// The groups with their titles, each option aligned with the others of its group.
-    package func help(width: Int = helpWidth) -> String {
+    public func help(width: Int = helpWidth) -> String {
         compactMap { $0.help(width: width) }.joined(separator: "\n\n")
     }
 }

@@ -1,7 +1,7 @@
 import Foundation
 
 /// With three digits: `1.24 G`, `98.4 M`, `105 M`
-package func rounded(_ count: Int) -> String {
+public func rounded(_ count: Int) -> String {
     let (divisor, unit) = count >= 999_500_000 ? (1e9, "G") : (1e6, "M")
     let value = Double(count) / divisor
     let decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0
@@ -9,10 +9,10 @@ package func rounded(_ count: Int) -> String {
 }
 
 /// `1.24 GB`
-package func size(_ bytes: Int) -> String { rounded(bytes) + "B" }
+public func size(_ bytes: Int) -> String { rounded(bytes) + "B" }
 
 /// Rows with their columns aligned.
-package func table(_ rows: [[String]]) -> String {
+public func table(_ rows: [[String]]) -> String {
     let columns = (rows.map(\.count).max() ?? 1) - 1
     let widths = (0..<columns).map { column in rows.map { $0[column].count }.max() ?? 0 }
     return rows.map { row in
@@ -24,7 +24,7 @@ extension String {
     /// The text in lines of at most `width` characters, broken between words. Line breaks of the text stay.
     ///
     /// - Parameter indent: Spaces in front of each line but the first.
-    package func wrapped(to width: Int, indent: Int = 0) -> String {
+    public func wrapped(to width: Int, indent: Int = 0) -> String {
         var lines: [String] = []
         for line in split(separator: "\n", omittingEmptySubsequences: false) {
             if line.count <= width - indent {
@@ -47,7 +47,7 @@ extension String {
 
     /// A help text in lines of at most `width` characters: paragraphs are filled, lines that begin with a space stay, and a
     /// usage is broken in front of an option.
-    package func filled(to width: Int = helpWidth) -> String {
+    public func filled(to width: Int = helpWidth) -> String {
         components(separatedBy: "\n\n").map { paragraph in
             if paragraph.hasPrefix("usage:") { return paragraph.usage(width) }
             let isList = paragraph.hasPrefix(" ") || paragraph.contains("\n ")
@@ -65,14 +65,14 @@ extension String {
     }
 
     /// A message in lines that fit the terminal which standard error is; as it is where there is none.
-    package var fittedToStandardError: String { terminalWidth(.error).map { wrapped(to: $0) } ?? self }
+    public var fittedToStandardError: String { terminalWidth(.error).map { wrapped(to: $0) } ?? self }
 }
 
 /// Columns of a help text: those of the terminal, but not more than are easy to read.
-package var helpWidth: Int { min(terminalWidth(.output) ?? 80, 100) }
+public var helpWidth: Int { min(terminalWidth(.output) ?? 80, 100) }
 
 /// Columns of the terminal at a descriptor; `nil` if there is none or its width is unknown.
-package func terminalWidth(_ stream: StandardStream) -> Int? {
+public func terminalWidth(_ stream: StandardStream) -> Int? {
     var size = winsize()
     guard ioctl(stream.rawValue, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
     return Int(size.ws_col)

@@ -109,7 +109,8 @@ extension LanguageModelSession.ResponseStream<String>.Snapshot {
 }
 
 extension AnswerUsage {
-    package init(_ usage: Usage, contextSize: Int) {
+    /// The usage of an answer that a model of this machine gave without a session.
+    public init(_ usage: Usage, contextSize: Int) {
         self.init(
             usage.promptTokens, usage.completionTokens, seconds: usage.decodeSeconds, contextSize: contextSize,
             omittedTurns: 0)
@@ -179,7 +180,8 @@ extension [Transcript.Segment] {
 }
 
 extension ChatMessage {
-    package var prompt: Prompt {
+    /// The text and images as a prompt for a session.
+    public var prompt: Prompt {
         Prompt(
             parts: segments.map { segment in
                 if case .attachment(let attachment) = segment {
@@ -199,7 +201,8 @@ extension ChatMessage {
         }
     }
 
-    package var entry: Transcript.Entry {
+    /// The message as an entry of a transcript, by its role. Calls of tools and reasoning are left out.
+    public var entry: Transcript.Entry {
         switch role {
         case .assistant: return .response(.init(assetIDs: [], segments: segments))
         case .system: return .instructions(.init(segments: segments))

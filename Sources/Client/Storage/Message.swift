@@ -43,7 +43,7 @@ public struct ConversationSummary: Identifiable, Sendable, Equatable {
     public let beginning: String?
 
     /// Unicode scalars of a beginning.
-    package static let beginningLength = 80
+    public static let beginningLength = 80
 }
 
 /// A message found by a search, and its conversation.

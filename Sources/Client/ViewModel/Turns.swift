@@ -1,11 +1,12 @@
-package import LocalLLM
+public import LocalLLM
+import Providers
 
 extension [Message] {
     /// The conversation for an engine: alternating roles `user` and `assistant`, `user` first.
     ///
     /// Two consecutive messages of one role, after a deletion or crash, are merged. Answers before the first question
     /// are dropped.
-    package var turns: [ChatMessage] {
+    public var turns: [ChatMessage] {
         var turns: [ChatMessage] = []
         for message in drop(while: { !$0.isUser }) {
             let role: ChatMessage.Role = message.isUser ? .user : .assistant
@@ -29,4 +30,9 @@ extension ChatMessage {
         content += "\n\n" + joined.content
         images = (images ?? []) + message.images
     }
+}
+
+extension Message {
+    /// The images as `data:` URLs (RFC 2397), the form in which OpenAI's API takes them.
+    public var imageURLs: [String] { images.map(\.imageDataURL) }
 }

@@ -1,5 +1,5 @@
 import Cryptography
-package import Foundation
+public import Foundation
 import Platform
 
 /// The files in which prompts are kept for later processes (`Configuration.cacheDirectory`).
@@ -84,8 +84,9 @@ extension LoRAAdapter {
 }
 
 extension LocalModel.Configuration {
-    /// Keeps prompts in the user's cache folder if the model was downloaded, unless an option says otherwise.
-    package mutating func keepPrompts(
+    /// Keeps prompts in the user's cache folder (`localllm/prefixes` in `$XDG_CACHE_HOME` or `~/.cache`) if the file lies in the
+    /// folder that `shim pull` fills and `cacheDirectory` is not set.
+    public mutating func keepPrompts(
         ofDownloaded file: URL, environment: [String: String] = ProcessInfo.processInfo.environment
     ) {
         let folder = ModelFolder.standard(environment).standardizedFileURL.path
