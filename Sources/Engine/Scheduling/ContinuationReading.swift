@@ -16,7 +16,7 @@ package final class FinalState: @unchecked Sendable {
 }
 
 /// Computes how likely texts follow a prompt: many branches of one prompt, each with many continuations, in steps of about
-/// 20 ms while others wait. What the branches have in common is computed once.
+/// 20 ms while others wait, or 10 ms while answers do. What the branches have in common is computed once.
 ///
 /// The probabilities are the model's own, as those of `TokenLogprob`.
 ///
@@ -56,11 +56,7 @@ package final class ContinuationReading: @unchecked Sendable {
     private var state: SequenceState?
     private var open: [Open] = []
     private var results: [[Double]]
-    /// Maximum rows of the next step while others wait.
-    private var rows = ContinuationReading.leastRows
-    /// Fewer rows would read the weights too often.
-    private static let leastRows = 128
-    private static let secondsOfStep = 0.02
+    private var pace = ReadingPace()
     /// Maximum bytes of recurrent state that a step copies.
     private static let copiedBytes = 256 << 20
 
@@ -73,21 +69,21 @@ package final class ContinuationReading: @unchecked Sendable {
 
     /// Computes a step.
     ///
-    /// - Parameter isAlone: Whether nobody waits. Branches are then read in steps as large as those of a lone prompt.
+    /// - Parameter company: Who waits. Beside nobody branches are read in steps as large as those of a lone prompt.
     /// - Returns: Whether anything is left.
-    package func readStep(_ network: any Network, _ compute: Compute, isAlone: Bool) -> Bool {
+    package func readStep(_ network: any Network, _ compute: Compute, beside company: ReadingCompany) -> Bool {
         guard let start = prompt.state, !isDone else { return false }
         var step = Step()
         step.isAbandoned = { [self] in isCancelled.load(ordering: .relaxed) }
         let most = max(1, Self.copiedBytes / max(1, start.shape.recurrentBytes))
+        let rows = pace.rows(beside: company)
         let reads =
             open.isEmpty
-            ? addBranches(to: &step, after: start, rows: isAlone ? StateShape.stepRows : rows, most)
-            : addContinuations(to: &step, most)
+            ? addBranches(to: &step, after: start, rows: company == .nobody ? StateShape.stepRows : rows, most)
+            : addContinuations(to: &step, rows: rows, most)
         let started = ContinuousClock.now
         let logits = network.forward(step, on: compute)
-        let secondsOfRow = (ContinuousClock.now - started) / .seconds(1) / Double(step.tokens.count)
-        rows = min(StateShape.stepRows, max(Self.leastRows, Int(Self.secondsOfStep / max(secondsOfRow, 1e-9))))
+        pace.learn(rows: step.tokens.count, since: started)
         guard !isCancelled.load(ordering: .relaxed) else { return false }
         collect(reads, logits, compute)
         return !isDone
@@ -149,7 +145,7 @@ package final class ContinuationReading: @unchecked Sendable {
         return min(count, images.pieceEnd(prompt + done..<prompt + end) - prompt)
     }
 
-    private func addContinuations(to step: inout Step, _ most: Int) -> [Read] {
+    private func addContinuations(to step: inout Step, rows: Int, _ most: Int) -> [Read] {
         var reads: [Read] = []
         while let first = open.first, step.segments.count < most {
             let continuation = first.left[first.left.startIndex]

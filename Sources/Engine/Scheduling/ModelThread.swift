@@ -165,8 +165,10 @@ package final class ModelThread: @unchecked Sendable {
         }
     }
 
-    /// Whether nothing waits for the engine's thread but what it runs now. Only for the body of `perform`.
-    package var isIdle: Bool { sequences.isEmpty && readings.isEmpty }
+    /// What waits for the engine's thread beside what it runs now. Only for the body of `perform`.
+    package var waiting: ReadingCompany {
+        scheduler.isAnswering ? .answers : sequences.isEmpty && readings.isEmpty ? .nobody : .others
+    }
 
     /// Runs `body` on the engine's thread with the slots, the prefix cache, the shape of states, and the bytes that all states
     /// may take.

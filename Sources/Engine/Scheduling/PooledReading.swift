@@ -2,7 +2,7 @@ package import Networks
 package import Compute
 import Synchronization
 
-/// Computes the pooled states of several inputs, in steps of about 20 ms: generation waits for the step under way.
+/// Computes the pooled states of several inputs, in steps of about 20 ms, or 10 ms while answers wait for the step under way.
 ///
 /// `@unchecked Sendable`: used by the engine's thread while it reads, by the caller before and after; `isCancelled` is
 /// atomic.
@@ -24,11 +24,7 @@ package final class PooledReading: @unchecked Sendable {
     /// Sum, first or last of the current input's states so far.
     private var pooled: [Double] = []
     private var results: [[Float]] = []
-    /// Maximum rows of the next step.
-    private var rows = PooledReading.leastRows
-    /// Fewer rows would read the weights too often.
-    private static let leastRows = 128
-    private static let secondsOfStep = 0.02
+    private var pace = ReadingPace()
 
     package init(
         _ inputs: [[Int32]], _ pooling: Pooling, model: String, head: PoolingHead, splitsInputs: Bool,
@@ -47,12 +43,13 @@ package final class PooledReading: @unchecked Sendable {
     /// Computes a step.
     ///
     /// - Returns: Whether inputs are left.
-    package func readStep(_ network: any Network, _ compute: Compute) -> Bool {
+    package func readStep(_ network: any Network, _ compute: Compute, beside company: ReadingCompany) -> Bool {
         guard next < inputs.count, !isCancelled.load(ordering: .relaxed) else { return false }
         var step = Step()
         step.output = .states
         step.isAbandoned = { [self] in isCancelled.load(ordering: .relaxed) }
         var parts: [Range<Int>] = []
+        let rows = pace.rows(beside: company)
         while next < inputs.count {
             let input = inputs[next]
             let room = rows - step.tokens.count
@@ -68,8 +65,7 @@ package final class PooledReading: @unchecked Sendable {
         }
         let started = ContinuousClock.now
         let states = network.forward(step, on: compute)
-        let secondsOfRow = (ContinuousClock.now - started) / .seconds(1) / Double(step.tokens.count)
-        rows = min(StateShape.stepRows, max(Self.leastRows, Int(Self.secondsOfStep / max(secondsOfRow, 1e-9))))
+        pace.learn(rows: step.tokens.count, since: started)
         guard !isCancelled.load(ordering: .relaxed) else { return false }
         collect(states, of: step, parts, compute)
         return next < inputs.count

@@ -80,7 +80,9 @@ extension LocalModel {
             inputs, pooling, model: info.name, head: head, splitsInputs: info.kind == .decoder,
             adapters: try inputs.map { input throws(LocalModelError) in try selection(nil, prompt: input) })
         return try await withTaskCancellationHandler {
-            while try await thread.perform({ reading.readStep($0, $1) }) { try Task.checkCancellation() }
+            while try await thread.perform({ [thread] in reading.readStep($0, $1, beside: thread.waiting) }) {
+                try Task.checkCancellation()
+            }
             return try reading.finish()
         } onCancel: {
             reading.cancel()

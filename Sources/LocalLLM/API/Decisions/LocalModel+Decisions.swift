@@ -132,7 +132,7 @@ extension LocalModel {
                     usage = piece.finish?.usage ?? usage
                 }
                 try Task.checkCancellation()
-                while try await thread.perform({ [thread] in reading.readStep($0, $1, isAlone: thread.isIdle) }) {
+                while try await thread.perform({ [thread] in reading.readStep($0, $1, beside: thread.waiting) }) {
                     try Task.checkCancellation()
                 }
                 let logprobs = try reading.finish()
