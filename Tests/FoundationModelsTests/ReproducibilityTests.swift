@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import FoundationModels
@@ -30,6 +31,30 @@ import Testing
         #expect(usage.input.totalTokenCount > 300)
         // The question, what the template writes around it, and a page that was not full.
         #expect(usage.input.totalTokenCount - usage.input.cachedTokenCount < ";u:Question 2?;a:".utf8.count + 32)
+    }
+
+    @Test func `a later process with the folder of prompts goes on from a transcript`() async throws {
+        let directory = try TemporaryDirectory()
+        var model = TinyModel()
+        model.context = 4096
+        let file = URL(filePath: try directory.write(model.builder().bytes(), as: "tiny.gguf"))
+        var configuration = LocalModel.Configuration(threads: 1)
+        configuration.cacheDirectory = directory.url.appending(path: "prompts")
+        // Each model has its own cache in memory, as if it were another process.
+        func process() -> SystemLanguageModel { SystemLanguageModel(contentsOf: file, configuration: configuration) }
+
+        let first = LanguageModelSession(model: process(), instructions: String(repeating: "Be brief. ", count: 20))
+        try await first.respond(to: "Question 1?", options: .greedy(100))
+        let stored = try JSONEncoder().encode(first.transcript)
+        func cached() async throws -> LanguageModelSession.Usage.Input {
+            let later = LanguageModelSession(
+                model: process(), transcript: try JSONDecoder().decode(Transcript.self, from: stored))
+            return try await later.respond(to: "Question 2?", options: .greedy(10)).usage.input
+        }
+        // The files are written, and the answer is computed as a part of the prompt, after the answer has been given.
+        try await eventually { try await cached().cachedTokenCount > 256 }
+        let usage = try await cached()
+        #expect(usage.totalTokenCount - usage.cachedTokenCount < ";u:Question 2?;a:".utf8.count + 32)
     }
 
     @Test func `a conversation's tokens are counted as the request will have them`() async throws {
