@@ -50,16 +50,13 @@ extension LanguageModelSession {
     }
 
     /// One of two profiles.
-    public struct ConditionalDynamicProfile<TrueContent: DynamicProfile, FalseContent: DynamicProfile>: DynamicProfile {
+    public enum ConditionalDynamicProfile<TrueContent: DynamicProfile, FalseContent: DynamicProfile>: DynamicProfile {
         public typealias Body = Never
 
-        enum Branch {
-            case trueContent(TrueContent)
-            case falseContent(FalseContent)
-        }
-
-        fileprivate let branch: Branch
-        init(_ branch: Branch) { self.branch = branch }
+        /// The condition held.
+        case trueContent(TrueContent)
+        /// The condition did not hold.
+        case falseContent(FalseContent)
 
         public var body: Never { none }
     }
@@ -74,14 +71,14 @@ extension LanguageModelSession {
         public static func buildEither<TrueContent: DynamicProfile, FalseContent: DynamicProfile>(
             first content: TrueContent
         ) -> ConditionalDynamicProfile<TrueContent, FalseContent> {
-            ConditionalDynamicProfile(.trueContent(content))
+            .trueContent(content)
         }
 
         /// The branch of `else`.
         public static func buildEither<TrueContent: DynamicProfile, FalseContent: DynamicProfile>(
             second content: FalseContent
         ) -> ConditionalDynamicProfile<TrueContent, FalseContent> {
-            ConditionalDynamicProfile(.falseContent(content))
+            .falseContent(content)
         }
 
         /// Two profiles in one body: refused by the compiler, with a message.
@@ -138,7 +135,7 @@ extension LanguageModelSession.AnyDynamicProfile: PrimitiveProfile {
 
 extension LanguageModelSession.ConditionalDynamicProfile: PrimitiveProfile {
     func resolve(into resolved: inout ResolvedProfile) {
-        switch branch {
+        switch self {
         case .trueContent(let content):
             resolved.path.append("true")
             content.add(to: &resolved)
