@@ -25,24 +25,49 @@ struct EncoderLayer {
 
     /// - Parameter residual: `[rows, width]`, changed in place.
     func forward(_ residual: Matrix, _ context: LayerContext) {
-        add({ attention.forward($0, into: $1, context) }, attentionNorms, to: residual, context)
-        add({ feedForward.forward($0, into: $1, context) }, feedForwardNorms, to: residual, context)
+        let result = context.work[.mixed, residual.rows, residual.columns]
+        attention.forward(input(residual, attentionNorms, context), into: result, context)
+        add(result, attentionNorms, to: residual, context)
+        addFeedForward(to: residual, context)
+    }
+
+    /// The first half of `forward` for some rows: what other rows read of them.
+    func begin(_ residual: Matrix, _ rows: Range<Int>, _ context: LayerContext) {
+        let part = residual[rows: rows.lowerBound, count: rows.count]
+        attention.project(input(part, attentionNorms, context), to: rows, of: residual.rows, context)
+    }
+
+    /// The second half, once `begin` was called for all rows.
+    ///
+    /// - Parameter spans: What these rows attend to, and no others.
+    func finish(_ residual: Matrix, _ rows: Range<Int>, within spans: [AttentionSpan], _ context: LayerContext) {
+        let part = residual[rows: rows.lowerBound, count: rows.count]
+        let result = context.work[.mixed, rows.count, residual.columns]
+        attention.attend(rows, of: residual.rows, within: spans, into: result, context)
+        add(result, attentionNorms, to: part, context)
+        addFeedForward(to: part, context)
+    }
+
+    private func addFeedForward(to residual: Matrix, _ context: LayerContext) {
+        let result = context.work[.mixed, residual.rows, residual.columns]
+        feedForward.forward(input(residual, feedForwardNorms, context), into: result, context)
+        add(result, feedForwardNorms, to: residual, context)
         if outputScale != 1 { context.compute.scale(residual, by: outputScale) }
     }
 
+    /// The input of a block.
+    private func input(_ residual: Matrix, _ norms: Norms, _ context: LayerContext) -> Matrix {
+        guard let before = norms.before else { return residual }
+        let input = context.work[.normed, residual.rows, residual.columns]
+        context.compute.normalize(residual, before, into: input)
+        return input
+    }
+
     /// Adds a block's output to the residual stream.
-    private func add(
-        _ block: (_ input: Matrix, _ output: Matrix) -> Void, _ norms: Norms, to residual: Matrix,
-        _ context: LayerContext
-    ) {
-        let (compute, work) = (context.compute, context.work)
-        var input = residual
-        let result = work[.mixed, residual.rows, residual.columns]
-        if let before = norms.before {
-            input = work[.normed, residual.rows, residual.columns]
-            compute.normalize(residual, before, into: input)
-        }
-        block(input, result)
+    ///
+    /// - Parameter result: Changed.
+    private func add(_ result: Matrix, _ norms: Norms, to residual: Matrix, _ context: LayerContext) {
+        let compute = context.compute
         if let gain = norms.gain { compute.scale(result, by: gain) }
         if let after = norms.after { compute.normalize(result, after, into: result) }
         if let second = norms.second, let first = norms.ofSum {

@@ -62,14 +62,21 @@ package final class VisionEncoder: Sendable {
         patches.leadingRows + (size.width / grid.patch) * (size.height / grid.patch)
     }
 
-    /// Starts a batch: every weight is read once for all pieces.
-    package func pass(over images: [RGBImage]) -> VisionPass { VisionPass(self, images) }
+    /// Starts a batch of pieces.
+    ///
+    /// - Parameter rowsOfPart: Few enough that answers beside it do not stall, enough that reading the weights again costs little.
+    ///   Always the same, since results depend on it in their last bits.
+    package func pass(over images: [RGBImage], rowsOfPart: Int = 256) -> VisionPass {
+        VisionPass(self, images, rowsOfPart)
+    }
 }
 
-/// A batch of pieces being encoded, one layer at a time.
+/// A batch of pieces being encoded, some rows of a layer at a time.
 ///
 /// `@unchecked Sendable`: created by the waiting task, changed by the engine's thread only.
 package final class VisionPass: @unchecked Sendable {
+    private enum Part { case patches, layerBegins, layerEnds, projector }
+
     private let encoder: VisionEncoder
     private let images: [RGBImage]
     private let grids: [PatchGrid]
@@ -77,15 +84,19 @@ package final class VisionPass: @unchecked Sendable {
     private var starts: [Int] = []
     private let work = Workspace()
     private let rowCount: Int
+    private let rowsOfPart: Int
     private var angles: [RotaryAngles] = []
-    private var nextLayer: Int?
+    /// What `advance` computes next, of which layer, from which row on.
+    private var next = Part.patches
+    private var (nextLayer, nextRow) = (0, 0)
     /// Outputs of the DeepStack projectors, by layer and piece.
     private var stacked: [[AlignedBuffer]] = []
     /// The tokens of each piece, `[tokens, rowWidth]`, once `advance` has returned false.
     package private(set) var results: [ImageRows] = []
 
-    fileprivate init(_ encoder: VisionEncoder, _ images: [RGBImage]) {
+    fileprivate init(_ encoder: VisionEncoder, _ images: [RGBImage], _ rowsOfPart: Int) {
         self.encoder = encoder
+        self.rowsOfPart = rowsOfPart
         self.images = images
         grids = images.map { encoder.patchGrid($0.size) }
         var rows = 0
@@ -96,56 +107,76 @@ package final class VisionPass: @unchecked Sendable {
         rowCount = rows
     }
 
-    /// Computes the next part: the patch embedding, or a layer; after the last layer also the projector.
+    /// Computes the next part: the patch embedding, one half of a layer for some rows, or the projector.
     ///
     /// - Returns: Whether there is more to compute.
     package func advance(on compute: Compute) -> Bool {
         let residual = work[.residual, rowCount, encoder.width]
-        guard let index = nextLayer else {
-            for (index, image) in images.enumerated() {
-                let rows = residual[rows: starts[index], count: encoder.patches.leadingRows + grids[index].patchCount]
-                encoder.patches.embed(image, grids[index], into: rows, work, on: compute)
-            }
-            if let rotary = encoder.rotary {
-                // The class vector has no place; it gets the first patch's.
-                let lead = Array(repeating: Place(0), count: encoder.patches.leadingRows)
-                angles = [rotary.angles(of: grids.flatMap { lead + $0.places }, in: work, index: 0)]
-            }
-            nextLayer = 0
-            return finishIfDone(residual, compute)
+        let rows = nextRow..<min(nextRow + rowsOfPart, rowCount)
+        var context: LayerContext {
+            LayerContext(
+                step: Step(), layer: nextLayer, layerCount: encoder.layers.count, work: work, compute: compute,
+                angles: angles)
         }
-        var context = LayerContext(
-            step: Step(), layer: index, layerCount: encoder.layers.count, work: work, compute: compute, angles: angles)
-        context.spans = spans(ofLayer: index)
-        encoder.layers[index].forward(residual, context)
-        if let projector = encoder.deepstack.first(where: { $0.layer == index })?.projector {
+        switch next {
+        case .patches:
+            embed(into: residual, compute)
+            next = encoder.layers.isEmpty ? .projector : .layerBegins
+            return true
+        case .layerBegins:
+            encoder.layers[nextLayer].begin(residual, rows, context)
+        case .layerEnds:
+            encoder.layers[nextLayer].finish(residual, rows, within: spans(ofLayer: nextLayer, rows), context)
+        case .projector:
+            finish(residual, compute)
+            return false
+        }
+        nextRow = rows.upperBound
+        guard nextRow == rowCount else { return true }
+        nextRow = 0
+        if next == .layerBegins {
+            next = .layerEnds
+            return true
+        }
+        if let projector = encoder.deepstack.first(where: { $0.layer == nextLayer })?.projector {
             stacked.append(tokens(residual, projector, norm: nil, compute))
         }
-        nextLayer = index + 1
-        return finishIfDone(residual, compute)
+        nextLayer += 1
+        next = nextLayer == encoder.layers.count ? .projector : .layerBegins
+        return true
     }
 
-    /// - Returns: Whether there are layers left.
-    private func finishIfDone(_ residual: Matrix, _ compute: Compute) -> Bool {
-        guard nextLayer == encoder.layers.count else { return true }
+    private func embed(into residual: Matrix, _ compute: Compute) {
+        for (index, image) in images.enumerated() {
+            let rows = residual[rows: starts[index], count: encoder.patches.leadingRows + grids[index].patchCount]
+            encoder.patches.embed(image, grids[index], into: rows, work, on: compute)
+        }
+        if let rotary = encoder.rotary {
+            // The class vector has no place; it gets the first patch's.
+            let lead = Array(repeating: Place(0), count: encoder.patches.leadingRows)
+            angles = [rotary.angles(of: grids.flatMap { lead + $0.places }, in: work, index: 0)]
+        }
+    }
+
+    private func finish(_ residual: Matrix, _ compute: Compute) {
         let parts = [tokens(residual, encoder.projector, norm: encoder.outputNorm, compute)] + stacked
         results = grids.indices.map { index in
             let buffers = parts.map { $0[index] }
             return ImageRows(
                 buffers, grids[index], width: encoder.outputWidth, rowEnd: encoder.rowEnd, on: compute)
         }
-        return false
     }
 
-    /// The spans of a layer: whole pieces, or windows.
-    private func spans(ofLayer index: Int) -> [AttentionSpan] {
+    /// What some rows attend to in a layer: their whole piece, or window.
+    private func spans(ofLayer index: Int, _ wanted: Range<Int>) -> [AttentionSpan] {
         let lead = encoder.patches.leadingRows
         let isWindowed = encoder.fullLayers.map { (index + 1) % $0 != 0 } ?? false
         return zip(starts, grids).flatMap { start, grid in
             let windows = isWindowed ? grid.windows : [0..<lead + grid.patchCount]
-            return windows.map { window in
+            return windows.compactMap { window in
                 let rows = start + window.lowerBound..<start + window.upperBound
-                return AttentionSpan(queries: rows, keys: rows)
+                let queries = rows.clamped(to: wanted)
+                return queries.isEmpty ? nil : AttentionSpan(queries: queries, keys: rows)
             }
         }
     }

@@ -80,8 +80,8 @@ struct ImagePromptTests {
         let encoder = try VisionBuilder(GGUFFile(path: try imageReader.write(in: directory).path)).encoder()
         let compute = Compute(kernels: .best, threads: 2)
         defer { compute.pool.stop() }
-        func encode(_ pieces: [RGBImage]) -> [[Float]] {
-            let pass = encoder.pass(over: pieces)
+        func encode(_ pieces: [RGBImage], rowsOfPart: Int = 256) -> [[Float]] {
+            let pass = encoder.pass(over: pieces, rowsOfPart: rowsOfPart)
             while pass.advance(on: compute) {}
             return pass.results.map {
                 Array(UnsafeBufferPointer(start: $0.matrix.base, count: $0.matrix.rows * $0.matrix.columns))
@@ -91,6 +91,7 @@ struct ImagePromptTests {
         let together = encode(pieces)
         for (piece, rows) in zip(pieces, together) {
             #expect(normalizedMeanSquaredError(encode([piece])[0], rows) < 1e-10)
+            #expect(normalizedMeanSquaredError(encode([piece], rowsOfPart: 5)[0], rows) < 1e-10)
         }
     }
 
