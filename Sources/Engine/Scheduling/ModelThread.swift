@@ -315,8 +315,10 @@ package final class ModelThread: @unchecked Sendable {
 
     /// Maximum prompt rows of the next step.
     private var rowsOfStep: Int {
-        guard sequences.count > 1, secondsOfRow > 0 else { return StateShape.stepRows }
+        guard sequences.count > 1 else { return StateShape.stepRows }
         let least = scheduler.isAnswering || scheduler.isShared ? Self.leastRows.beside : Self.leastRows.alone
+        // The prompts so far were shorter than a page: this step measures.
+        guard secondsOfRow > 0 else { return least }
         let seconds = scheduler.isShared ? Self.secondsOfSharedStep : Self.secondsOfStep
         return min(StateShape.stepRows, max(least, Int(seconds / secondsOfRow) / pageTokens * pageTokens))
     }
