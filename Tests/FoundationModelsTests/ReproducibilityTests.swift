@@ -38,15 +38,18 @@ import Testing
         var model = TinyModel()
         model.context = 4096
         let file = URL(filePath: try directory.write(model.builder().bytes(), as: "tiny.gguf"))
-        var configuration = LocalModel.Configuration(threads: 1)
-        configuration.cacheDirectory = directory.url.appending(path: "prompts")
+        let prompts = directory.url.appending(path: "prompts")
         // Each model has its own cache in memory, as if it were another process.
-        func process() -> SystemLanguageModel { SystemLanguageModel(contentsOf: file, configuration: configuration) }
+        @Sendable func process() -> SystemLanguageModel {
+            var configuration = LocalModel.Configuration(threads: 1)
+            configuration.cacheDirectory = prompts
+            return SystemLanguageModel(contentsOf: file, configuration: configuration)
+        }
 
         let first = LanguageModelSession(model: process(), instructions: String(repeating: "Be brief. ", count: 20))
         try await first.respond(to: "Question 1?", options: .greedy(100))
         let stored = try JSONEncoder().encode(first.transcript)
-        func cached() async throws -> LanguageModelSession.Usage.Input {
+        @Sendable func cached() async throws -> LanguageModelSession.Usage.Input {
             let later = LanguageModelSession(
                 model: process(), transcript: try JSONDecoder().decode(Transcript.self, from: stored))
             return try await later.respond(to: "Question 2?", options: .greedy(10)).usage.input
