@@ -23,8 +23,7 @@ extension Compute {
         _ input: Matrix, by layer: Linear, into output: Matrix, _ wanted: [BestOutputs], stepRows: [Int]? = nil
     ) {
         guard wanted.count == input.rows, (1...BestSearch.mostRows).contains(input.rows), observer == nil,
-            adapters.isEmpty, let weights = layer.weights.packed, weights.isSplit, let kernels = kernels.wideProducts,
-            bestSearch.pays()
+            adapters.isEmpty, let weights = layer.weights.packed, weights.isSplit, bestSearch.pays()
         else { return multiply(input, by: layer, into: output, stepRows: stepRows) }
         products.removeAll()
         products.adapters = []
@@ -33,9 +32,8 @@ extension Compute {
         timed(part) {
             prepare(&products)
             part = ProfiledPart(products)
-            guard let activations = products.inputs.first?.wide else { return }
-            let search = BestSearch.Run(
-                activations: activations, weights: weights, output: output, pool: pool, kernels: kernels)
+            guard let activations = products.activations.first as? any BoundingActivations else { return }
+            let search = BestSearch.Run(activations: activations, weights: weights, output: output, pool: pool)
             part.bytes -= Double(bestSearch.find(wanted, search))
         }
     }
@@ -53,25 +51,18 @@ extension Linear {
 struct BestSearch {
     /// What is searched: the products of one tile.
     struct Run {
-        let activations: WideActivations
+        let activations: any BoundingActivations
         let weights: PackedWeights
         let output: Matrix
         let pool: ThreadPool
-        let kernels: WideKernels
 
         var groups: Int { output.columns / PackedLayout.rows }
-        var tokens: Int { activations.tokens }
+        var tokens: Int { output.rows }
         var blocks: Int { weights.columns / PackedLayout.columns }
 
         /// Multiplies all bits of a group, or bounds the outputs of some groups.
         func multiply(_ groups: Range<Int>, bounds: UnsafePointer<Float>? = nil) {
-            let tile = activations[0]
-            kernels.multiplyTokens(
-                PackedProduct(
-                    layout: weights.layout, tile: tile.base, tokens: tile.tokens.count, scales: activations.scales,
-                    weights: weights.group(groups.lowerBound), groups: groups.count, blocks: blocks,
-                    c: output[0] + groups.lowerBound * PackedLayout.rows, cStride: output.stride,
-                    trailing: weights.trailing(groups.lowerBound), bounds: bounds))
+            activations.multiply(by: weights, groups: groups, bounds: bounds, into: output)
         }
     }
 
@@ -92,6 +83,8 @@ struct BestSearch {
     /// The leading part has three quarters of the bytes, so more than this would take longer than all outputs.
     private static let mostShare = 0.15
     private static let stepsOfPause = 64
+    /// Groups of rows that a thread takes at least: prefetching begins anew with each run.
+    private static let groupsAtOnce = 8
 
     /// Whether searches pay at the moment. Each call counts as a step.
     mutating func pays() -> Bool {
@@ -107,7 +100,7 @@ struct BestSearch {
     mutating func find(_ wanted: [BestOutputs], _ run: Run) -> Int {
         let (groups, tokens) = (run.groups, run.tokens)
         // With a value that is not finite there are no bounds.
-        guard (0..<tokens).allSatisfy({ run.activations.scales[$0].isFinite }) else {
+        guard run.activations.isFinite else {
             run.multiply(0..<groups)
             return 0
         }
@@ -152,15 +145,14 @@ struct BestSearch {
     /// Computes `largest`. Outputs become upper bounds.
     mutating func bound(_ run: Run) {
         let (groups, tokens) = (run.groups, run.tokens)
-        let columns = run.activations[0].columns
-        reserve(&bounds, bytes: 4 * run.blocks * columns)
+        reserve(&bounds, bytes: 4 * run.blocks * run.activations.boundsPerBlock)
         reserve(&largest, bytes: 4 * tokens * groups)
         reserve(&readings, bytes: groups)
         let (bounds, largest) = (bounds.floats, largest.floats)
-        run.activations.fillBounds(bounds, blocks: run.blocks)
-        let atOnce = WideActivations.panelRows / PackedLayout.rows
-        run.pool.forEachRun((groups + atOnce - 1) / atOnce) { pieces, _ in
-            let range = pieces.lowerBound * atOnce..<min(pieces.upperBound * atOnce, groups)
+        run.activations.fillBounds(bounds)
+        run.pool.forEachRun((groups + Self.groupsAtOnce - 1) / Self.groupsAtOnce) { pieces, _ in
+            let range =
+                pieces.lowerBound * Self.groupsAtOnce..<min(pieces.upperBound * Self.groupsAtOnce, groups)
             run.multiply(range, bounds: bounds)
             for token in 0..<tokens {
                 let outputs = UnsafeRawPointer(run.output[token])
@@ -221,38 +213,6 @@ package struct LargestValues {
             places.removeFirst()
         }
         places.insert((value, index), at: places.firstIndex { $0.value > value } ?? places.count)
-    }
-}
-
-extension WideActivations {
-    /// Computes `PackedProduct.bounds` of the first tile: `factor · (126.5 · Σ x - 1.5 · Σ |x|)`, since codes are 128 more
-    /// than weights.
-    fileprivate func fillBounds(_ bounds: UnsafeMutablePointer<Float>, blocks: Int) {
-        let tile = self[0]
-        let columns = tile.columns
-        bounds.update(repeating: 0, count: blocks * columns)
-        // Each result, of bounds and of outputs, is rounded some 400 · blocks times by 2^-24 of a sum of |weight · x|.
-        let reach = 1.5 + 0x1p-24 * Double(400 * blocks + 1000)
-        for block in 0..<blocks {
-            let slice = tile.base + block / WideTile.sliceParts * tile.sliceStride
-            let part = block % WideTile.sliceParts
-            for column in stride(from: 0, to: 2 * tile.tokens.count, by: 2) {
-                var (sum, magnitude) = (0, 0)
-                for step in 0..<8 {
-                    let codes = slice + 4 * ((8 * part + step) * columns + column)
-                    for index in 0..<4 {
-                        let first = codes.load(fromByteOffset: index, as: Int8.self)
-                        let second = codes.load(fromByteOffset: 4 + index, as: Int8.self)
-                        let code = Int(first) << WideTile.pairShift + Int(second)
-                        sum += code
-                        magnitude += abs(code)
-                    }
-                }
-                let factor = (slice + WideTile.factors * columns + 4 * (part * columns + column)).load(as: Float.self)
-                bounds[block * columns + column + 1] = Float(
-                    Double(factor) * (126.5 * Double(sum) - reach * Double(magnitude)))
-            }
-        }
     }
 }
 

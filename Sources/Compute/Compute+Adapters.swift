@@ -55,8 +55,8 @@ extension Compute {
         var pieces: [Piece] = []
         var work = 0
         for product in list.products {
-            let input = list.inputs[product.input].matrix
-            for update in product.updates + (product.gate?.updates ?? []) {
+            let input = list.input(of: product)
+            for update in product.factor.updates + (product.gate?.factor.updates ?? []) {
                 append(update, input, to: &pieces)
                 work += update.innerFloats * input.columns
             }

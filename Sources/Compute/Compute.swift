@@ -9,13 +9,12 @@ package final class Compute {
     package let kernels: KernelSet
     package let pool: ThreadPool
     private var scratch: [AlignedBuffer]
-    /// Activations laid out for matrix products: as floats, and quantized.
-    private var packed = AlignedBuffer(byteCount: 0)
-    private var rounded = AlignedBuffer(byteCount: 0)
+    /// The inputs of products in the layouts of their schemes.
+    private var activations = AlignedBuffer(byteCount: 0)
     /// The products scale · A·x of adapters.
     private var inner = AlignedBuffer(byteCount: 0)
     /// The last products, kept to reuse their memory.
-    var products = ProductList()
+    var products: ProductList
     var bestSearch = BestSearch()
     /// Bytes of output heads that did not have to be read, of all steps so far.
     package var unreadBytes: Int { bestSearch.unreadBytes }
@@ -30,7 +29,7 @@ package final class Compute {
         self.kernels = kernels
         pool = ThreadPool(count: threads)
         scratch = (0..<pool.count).map { _ in AlignedBuffer(byteCount: 0) }
-        products.wideThreads = kernels.wideProducts.map { _ in pool.count }
+        products = ProductList(schemes: kernels.schemes, threads: pool.count)
         // Our threads call OpenBLAS in parallel; its own threads would only compete with them.
         openblas_set_num_threads(1)
     }
@@ -42,16 +41,10 @@ package final class Compute {
         }
     }
 
-    /// Buffer of at least `floats` floats with undefined contents.
-    func packedActivations(floats: Int) -> UnsafeMutablePointer<Float> {
-        if packed.byteCount < floats * 4 { packed = AlignedBuffer(floats: floats) }
-        return packed.floats
-    }
-
     /// Buffer of at least `bytes` bytes with undefined contents.
-    func roundedActivations(bytes: Int) -> UnsafeMutableRawPointer {
-        if rounded.byteCount < bytes { rounded = AlignedBuffer(byteCount: bytes) }
-        return rounded.base
+    func memoryOfActivations(bytes: Int) -> UnsafeMutableRawPointer {
+        if activations.byteCount < bytes { activations = AlignedBuffer(byteCount: bytes) }
+        return activations.base
     }
 
     /// Buffer of at least `floats` floats with undefined contents.

@@ -1,17 +1,45 @@
 import KernelFormats
 
+/// Products of packed weights and activations in `IntegerTile`s, of AVX2 and NEON.
+final class IntegerScheme: ProductScheme {
+    fileprivate let kernels: ProductKernels
+
+    init(_ kernels: ProductKernels) { self.kernels = kernels }
+
+    func takes(_ weights: WeightMatrix) -> Bool { weights.packed != nil }
+
+    func needsExactRows(_ weights: WeightMatrix) -> Bool {
+        weights.packed.map { kernels.needsPairs($0.layout.format) } ?? false
+    }
+
+    var boundsSplitWeights: Bool { kernels.boundsSplitWeights }
+
+    func layOut(_ input: ProductInput, allExact: Bool) -> any Activations {
+        RoundedActivations(
+            input.matrix, paired: allExact || input.isSensitive ? input.matrix.rows : input.exactRows, self)
+    }
+
+    /// Weight rows per block with many input rows: enough for the products' inner blocking.
+    private static let panelRows = 64
+
+    func blockRows(_ weights: WeightMatrix, inputRows: Int, threads: Int) -> Int {
+        guard inputRows <= ProductInput.fewRows else { return Self.panelRows }
+        // Packed weights are in groups of 16 rows, of which tiles take two at a time.
+        return ProductInput.blockRows(weights, inputRows: inputRows, unit: inputRows == 1 ? 16 : 32)
+    }
+}
+
 /// Quantized activations in tiles: first the tokens with two columns each (14 bits), then the others (8 bits).
-struct RoundedActivations {
-    let base: UnsafeMutableRawPointer
+struct RoundedActivations: Activations {
+    let matrix: Matrix
+    private let scheme: IntegerScheme
     /// Whether its tiles are for `multiplyTokens`; all tokens have 14 bits then.
-    let isFew: Bool
-    let tokens: Int
-    let tiles: Tiling
-    /// Number of tokens quantized to 14 bits.
-    var pairedTokens: Int { tiles.pairedTokens }
+    private let isFew: Bool
+    private let tiles: Tiling
+    private var memory: UnsafeMutableRawPointer?
 
     /// How tokens are distributed over tiles.
-    struct Tiling {
+    fileprivate struct Tiling {
         /// Number of tokens quantized to 14 bits; those after them are quantized to 8.
         let pairedTokens: Int
         fileprivate let pairsOfTile: Int
@@ -42,7 +70,7 @@ struct RoundedActivations {
         }
     }
 
-    struct Tile {
+    private struct Tile {
         let base: UnsafeMutableRawPointer
         let tokens: Range<Int>
         let pairs: Bool
@@ -51,73 +79,81 @@ struct RoundedActivations {
     }
 
     /// - Parameter paired: Number of tokens quantized to 14 bits.
-    static func tiling(tokens: Int, paired: Int, columns: Int, _ kernels: ProductKernels) -> (Tiling, isFew: Bool) {
-        let isFew = paired == tokens && tokens <= kernels.fewTokens
-        return (
-            Tiling(
-                tokens: tokens, paired: paired, columns: columns,
-                pairsOfTile: isFew ? kernels.pairsOfRow : kernels.pairsOfTile), isFew
-        )
+    fileprivate init(_ matrix: Matrix, paired: Int, _ scheme: IntegerScheme) {
+        self.matrix = matrix
+        self.scheme = scheme
+        let kernels = scheme.kernels
+        isFew = paired == matrix.rows && paired <= kernels.fewTokens
+        tiles = Tiling(
+            tokens: matrix.rows, paired: paired, columns: matrix.columns,
+            pairsOfTile: isFew ? kernels.pairsOfRow : kernels.pairsOfTile)
     }
 
-    init(_ base: UnsafeMutableRawPointer, tokens: Int, paired: Int, columns: Int, _ kernels: ProductKernels) {
-        self.base = base
-        self.tokens = tokens
-        (tiles, isFew) = Self.tiling(tokens: tokens, paired: paired, columns: columns, kernels)
-    }
+    var bytes: Int { tiles.bytes }
+    mutating func place(at memory: UnsafeMutableRawPointer) { self.memory = memory }
 
-    subscript(index: Int) -> Tile {
+    var streamsWeights: Bool { isFew && tiles.count == 1 }
+    var valuesPerWeight: (floats: Int, bytes: Int) { (0, matrix.rows + tiles.pairedTokens) }
+
+    private subscript(index: Int) -> Tile {
         let pairs = tiles.paired.contains(index)
         let size = pairs ? tiles.pairsOfTile : IntegerTile.columns
         let first = pairs ? index * size : tiles.pairedTokens + (index - tiles.single.lowerBound) * size
-        let count = min(size, (pairs ? tiles.pairedTokens : tokens) - first)
+        let count = min(size, (pairs ? tiles.pairedTokens : matrix.rows) - first)
         let even = isFew || tiles.pairsOfTile % 2 == 1 && pairs ? count : (count + 1) & ~1
         return Tile(
-            base: base + tiles.offset(of: index), tokens: first..<first + count, pairs: pairs,
+            base: memory! + tiles.offset(of: index), tokens: first..<first + count, pairs: pairs,
             columns: pairs ? 2 * even : even)
     }
 
-    /// Quantizes the rows of `input` that a tile holds.
-    func fill(_ index: Int, from input: Matrix, _ kernels: ProductKernels) {
+    var pieces: Int { tiles.count }
+
+    /// Quantizes the rows that a tile holds.
+    func fill(_ index: Int) {
         let tile = self[index]
         for (place, token) in tile.tokens.enumerated() {
-            kernels.roundToken(
-                input[token], input.columns, tile.pairs, tile.base, tile.columns, tile.pairs ? 2 * place : place)
+            scheme.kernels.roundToken(
+                matrix[token], matrix.columns, tile.pairs, tile.base, tile.columns, tile.pairs ? 2 * place : place)
         }
     }
-}
 
-extension Compute {
     /// Columns per inner loop.
     private static let depth = 256
     /// Bytes of panels that stay in the L1 cache with a tile: four for tokens of 8 bits, 6 KiB each.
     private static let panelBytes = 4 * depth / PackedLayout.columns * IntegerPanel.blockBytes(segments: 2)
 
-    func integerScratch(tiles: Int) -> Int { Self.panelBytes / 4 + 4 * tiles * IntegerTile.resultFloats }
+    var scratchFloats: Int { Self.panelBytes / 4 + 4 * tiles.count * IntegerTile.resultFloats }
 
-    /// Computes columns `rows` of the product, a multiple of 16.
-    func multiplyPacked(
-        _ input: RoundedActivations, _ weights: PackedWeights, _ rows: Range<Int>, into output: Matrix,
-        _ scratch: UnsafeMutablePointer<Float>, _ kernels: ProductKernels
+    func multiply(
+        by weights: WeightMatrix, _ rows: Range<Int>, into output: Matrix, _ scratch: UnsafeMutablePointer<Float>
     ) {
+        guard let weights = weights.packed else { return }
         let groups = rows.lowerBound / PackedLayout.rows..<rows.upperBound / PackedLayout.rows
-        guard input.isFew else {
-            let (paired, single) = (input.tiles.paired, input.tiles.single)
-            multiplyTiles(paired, pairs: true, of: input, weights, groups, into: output, scratch, kernels)
-            multiplyTiles(single, pairs: false, of: input, weights, groups, into: output, scratch, kernels)
+        guard isFew else {
+            multiplyTiles(tiles.paired, pairs: true, by: weights, groups, into: output, scratch)
+            multiplyTiles(tiles.single, pairs: false, by: weights, groups, into: output, scratch)
             return
         }
-        let blocks = weights.columns / weights.layout.type.blockValues
         // One after the other with each group, which is in the cache for all tiles but the first.
-        let groupsAtOnce = input.tiles.count == 1 ? groups.count : 1
+        let groupsAtOnce = tiles.count == 1 ? groups.count : 1
         for first in stride(from: groups.lowerBound, to: groups.upperBound, by: groupsAtOnce) {
-            for index in input.tiles.paired {
-                let tile = input[index]
-                kernels.multiplyTokens(
-                    weights.layout, tile.base, tile.tokens.count, weights.group(first), blocks, groupsAtOnce,
-                    output[tile.tokens.lowerBound] + first * PackedLayout.rows, output.stride)
+            for index in tiles.paired {
+                multiply(self[index], by: weights, first..<first + groupsAtOnce, into: output)
             }
         }
+    }
+
+    private func multiply(
+        _ tile: Tile, by weights: PackedWeights, _ groups: Range<Int>, bounds: UnsafePointer<Float>? = nil,
+        into output: Matrix
+    ) {
+        scheme.kernels.multiplyTokens(
+            PackedProduct(
+                layout: weights.layout, tile: tile.base, tokens: tile.tokens.count, scales: nil,
+                weights: weights.group(groups.lowerBound), groups: groups.count,
+                blocks: weights.columns / weights.layout.type.blockValues,
+                c: output[tile.tokens.lowerBound] + groups.lowerBound * PackedLayout.rows, cStride: output.stride,
+                trailing: weights.trailing(groups.lowerBound), bounds: bounds))
     }
 
     /// Multiplies tiles by panels of unpacked weights.
@@ -125,10 +161,11 @@ extension Compute {
     /// Results are collected in the worker's scratch, which stays in its L2 cache: rows of `output` are often a
     /// power of two apart and would evict each other.
     private func multiplyTiles(
-        _ tiles: Range<Int>, pairs: Bool, of input: RoundedActivations, _ weights: PackedWeights,
-        _ groups: Range<Int>, into output: Matrix, _ scratch: UnsafeMutablePointer<Float>, _ kernels: ProductKernels
+        _ tiles: Range<Int>, pairs: Bool, by weights: PackedWeights, _ groups: Range<Int>, into output: Matrix,
+        _ scratch: UnsafeMutablePointer<Float>
     ) {
         guard !tiles.isEmpty else { return }
+        let kernels = scheme.kernels
         let layout = weights.layout
         let blocks = weights.columns / layout.type.blockValues
         let blocksAtOnce = Self.depth / layout.type.blockValues
@@ -145,11 +182,12 @@ extension Compute {
                 let blockCount = min(blocksAtOnce, blocks - block)
                 for index in 0..<count {
                     kernels.unpackPanel(
-                        layout, weights.group(first + index) + block * layout.blockBytes, blockCount,
+                        layout, weights.group(first + index) + block * layout.blockBytes,
+                        weights.trailing(first + index).map { $0 + block * PackedLayout.trailingBytes }, blockCount,
                         panels + index * panelBytes, pairs)
                 }
                 for (place, tileIndex) in tiles.enumerated() {
-                    let tile = input[tileIndex]
+                    let tile = self[tileIndex]
                     let codes = tile.base + block * layout.parts * IntegerTile.blockBytes(columns: tile.columns)
                     kernels.multiplyTile(
                         TileProduct(
@@ -160,13 +198,64 @@ extension Compute {
                 }
             }
             for (place, tileIndex) in tiles.enumerated() {
-                for (row, token) in input[tileIndex].tokens.enumerated() {
+                for (row, token) in self[tileIndex].tokens.enumerated() {
                     for index in 0..<count {
                         let source = sums + (place * count + index) * IntegerTile.resultFloats
                         (output[token] + (first + index) * PackedLayout.rows).update(
                             from: source + row * PackedLayout.rows, count: PackedLayout.rows)
                     }
                 }
+            }
+        }
+    }
+}
+
+extension RoundedActivations: BoundingActivations {
+    /// Each block of 32 columns of the first tile.
+    private func forEachBlock(_ body: (_ index: Int, _ codes: UnsafeMutableRawPointer) -> Void) {
+        let tile = self[0]
+        for block in 0..<matrix.columns / PackedLayout.columns {
+            body(block, tile.base + block * IntegerTile.blockBytes(columns: tile.columns))
+        }
+    }
+
+    /// The scale of a token in a block.
+    private func scale(_ token: Int, _ codes: UnsafeMutableRawPointer) -> Float {
+        codes.load(fromByteOffset: 32 * boundsPerBlock + 8 * token, as: Float.self)
+    }
+
+    var isFinite: Bool {
+        var isFinite = true
+        forEachBlock { _, codes in
+            for token in 0..<matrix.rows where !scale(token, codes).isFinite { isFinite = false }
+        }
+        return isFinite
+    }
+
+    var boundsPerBlock: Int { self[0].columns }
+
+    func multiply(
+        by weights: PackedWeights, groups: Range<Int>, bounds: UnsafePointer<Float>?, into output: Matrix
+    ) {
+        multiply(self[0], by: weights, groups, bounds: bounds, into: output)
+    }
+
+    func fillBounds(_ bounds: UnsafeMutablePointer<Float>) {
+        let columns = boundsPerBlock
+        bounds.update(repeating: 0, count: matrix.columns / PackedLayout.columns * columns)
+        forEachBlock { block, codes in
+            for token in 0..<matrix.rows {
+                var (sum, magnitude) = (0, 0)
+                for word in 0..<16 {
+                    let pair = codes + 2 * columns * word + 4 * token
+                    for offset in [0, 2] {
+                        let code = Int(pair.load(fromByteOffset: offset, as: Int16.self))
+                        sum += code
+                        magnitude += abs(code)
+                    }
+                }
+                bounds[block * columns + 2 * token + 1] = splitBound(
+                    ofCodes: sum, magnitude, scale: scale(token, codes), blocks: matrix.columns / PackedLayout.columns)
             }
         }
     }

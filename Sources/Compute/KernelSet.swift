@@ -96,13 +96,15 @@ struct ProductKernels: Sendable {
         @Sendable (
             UnsafePointer<Float>, _ count: Int, _ pair: Bool, UnsafeMutableRawPointer, _ columns: Int, _ column: Int
         ) -> Void
-    var unpackPanel: @Sendable (PackedLayout, UnsafeRawPointer, Int, UnsafeMutableRawPointer, _ pairs: Bool) -> Void
-    var multiplyTile: @Sendable (TileProduct) -> Void
-    var multiplyTokens:
+    var unpackPanel:
         @Sendable (
-            PackedLayout, UnsafeRawPointer, _ tokens: Int, UnsafeRawPointer, Int, _ groups: Int,
-            UnsafeMutablePointer<Float>, _ stride: Int
+            PackedLayout, UnsafeRawPointer, _ trailing: UnsafeRawPointer?, Int, UnsafeMutableRawPointer, _ pairs: Bool
         ) -> Void
+    var multiplyTile: @Sendable (TileProduct) -> Void
+    /// Products of up to `pairsOfRow` tokens.
+    var multiplyTokens: @Sendable (PackedProduct) -> Void
+    /// Whether these two multiply split weights, and `multiplyTokens` computes bounds.
+    var boundsSplitWeights = false
 }
 
 /// Integer products with activations in `WideTile`s, of the AVX-512 tier; the tier's functions document the arguments.

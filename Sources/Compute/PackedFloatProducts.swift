@@ -1,48 +1,132 @@
 import KernelFormats
 
+/// Products with `PackedFloats`, of AVX-512: as floats, and of prompts with weights in F16 and BF16 as 16-bit integers.
+final class PackedFloatScheme: ProductScheme {
+    fileprivate let multiply: @Sendable (PackedFloatProduct) -> Void
+    fileprivate let words: WordKernels?
+    fileprivate let rows: RowKernels
+
+    init(_ multiply: @escaping @Sendable (PackedFloatProduct) -> Void, words: WordKernels?, rows: RowKernels) {
+        self.multiply = multiply
+        self.words = words
+        self.rows = rows
+    }
+
+    func takes(_ weights: WeightMatrix) -> Bool { weights.packedFloats != nil }
+
+    func needsExactRows(_ weights: WeightMatrix) -> Bool {
+        words == nil || !(weights.packedFloats.map { WordActivations.areRead(by: $0) } ?? false)
+    }
+
+    func layOut(_ input: ProductInput, allExact: Bool) -> any Activations {
+        PackedFloatActivations(input, exactRows: allExact ? input.matrix.rows : input.exactRows, self)
+    }
+
+    func blockRows(_ weights: WeightMatrix, inputRows: Int, threads: Int) -> Int {
+        FloatActivations.blockRows(weights, inputRows: inputRows, threads: threads)
+    }
+}
+
+/// The exact rows as floats, the others as 16-bit integers.
+struct PackedFloatActivations: Activations {
+    let matrix: Matrix
+    private let scheme: PackedFloatScheme
+    private var floats: FloatActivations?
+    private var words: WordActivations?
+
+    fileprivate init(_ input: ProductInput, exactRows: Int, _ scheme: PackedFloatScheme) {
+        matrix = input.matrix
+        self.scheme = scheme
+        if exactRows > 0 { floats = FloatActivations(matrix[rows: 0, count: exactRows]) }
+        if exactRows < matrix.rows { words = WordActivations(matrix, rows: exactRows..<matrix.rows) }
+    }
+
+    var bytes: Int { floatBytes + (words?.bytes ?? 0) }
+    private var floatBytes: Int { (4 * (floats?.floats ?? 0) + 63) / 64 * 64 }
+
+    mutating func place(at memory: UnsafeMutableRawPointer) {
+        let memoryOfWords = memory + floatBytes
+        floats?.place(at: memory.assumingMemoryBound(to: Float.self))
+        words?.place(at: memoryOfWords)
+    }
+
+    var pieces: Int { (floats?.pieces ?? 0) + (words?.tileCount ?? 0) }
+
+    func fill(_ piece: Int) {
+        let floatPieces = floats?.pieces ?? 0
+        if piece < floatPieces {
+            floats?.fill(piece, scheme.rows)
+        } else if let kernels = scheme.words {
+            words?.fill(piece - floatPieces, kernels)
+        }
+    }
+
+    var scratchFloats: Int { max(floats?.scratchFloats ?? 0, words?.scratchFloats ?? 0) }
+    var streamsWeights: Bool { false }
+    var valuesPerWeight: (floats: Int, bytes: Int) {
+        let wordRows = words?.rows.count ?? 0
+        return (matrix.rows - wordRows, 2 * wordRows)
+    }
+
+    func multiply(
+        by weights: WeightMatrix, _ rows: Range<Int>, into output: Matrix, _ scratch: UnsafeMutablePointer<Float>
+    ) {
+        guard let weights = weights.packedFloats else { return }
+        floats?.multiply(by: weights, rows, into: output, scratch, scheme.multiply)
+        if let kernels = scheme.words { words?.multiply(by: weights, rows, into: output, scratch, kernels) }
+    }
+}
+
 /// Activations in `FloatTile`s, for products with `PackedFloats`.
 ///
 /// Of more than one tile, the columns are divided into slices, `[slices][tiles][sliceColumns][tokens of a tile]`: a product
 /// goes from tile to tile within a slice, whose weights stay in the caches.
 struct FloatActivations {
-    let tokens: Int
-    let tileCount: Int
+    private let matrix: Matrix
+    private let tileCount: Int
     private let tokensOfTile: Int
-    private let columns: Int
-    private let base: UnsafeMutablePointer<Float>
+    private var base: UnsafeMutablePointer<Float>
 
-    /// - Parameter base: `floats` floats. For a single token, the token itself.
-    init(_ base: UnsafeMutablePointer<Float>, _ input: Matrix) {
-        self.base = base
-        (tokens, columns) = (input.rows, input.columns)
+    /// - Parameter matrix: At least a row.
+    fileprivate init(_ matrix: Matrix) {
+        self.matrix = matrix
+        base = matrix.base
         // As even as possible: seven and six rather than twelve and one.
-        tileCount = (tokens + FloatTile.tokens - 1) / FloatTile.tokens
-        tokensOfTile = (tokens + tileCount - 1) / tileCount
+        tileCount = (matrix.rows + FloatTile.tokens - 1) / FloatTile.tokens
+        tokensOfTile = (matrix.rows + tileCount - 1) / tileCount
     }
 
+    /// A single token is read in place.
+    private var isInPlace: Bool { matrix.rows == 1 }
+
+    fileprivate mutating func place(at memory: UnsafeMutablePointer<Float>) { if !isInPlace { base = memory } }
+
+    private var columns: Int { matrix.columns }
     private var sliceColumns: Int { tileCount == 1 ? columns : FloatTile.sliceColumns }
     private var slotFloats: Int { tokensOfTile * sliceColumns }
 
-    var pieces: Int { (columns + sliceColumns - 1) / sliceColumns * tileCount }
-    var floats: Int { pieces * slotFloats }
+    fileprivate var pieces: Int { isInPlace ? 0 : (columns + sliceColumns - 1) / sliceColumns * tileCount }
+    fileprivate var floats: Int { pieces * slotFloats }
 
     /// The columns of each slice.
-    var slices: [Range<Int>] {
+    private var slices: [Range<Int>] {
         stride(from: 0, to: columns, by: sliceColumns).map { $0..<min($0 + sliceColumns, columns) }
     }
 
-    func tokens(ofTile tile: Int) -> Range<Int> {
-        tile * tokensOfTile..<min((tile + 1) * tokensOfTile, tokens)
+    private func tokens(ofTile tile: Int) -> Range<Int> {
+        tile * tokensOfTile..<min((tile + 1) * tokensOfTile, matrix.rows)
     }
 
-    func tile(_ tile: Int, slice: Int) -> UnsafeMutablePointer<Float> { base + (slice * tileCount + tile) * slotFloats }
+    private func tile(_ tile: Int, slice: Int) -> UnsafeMutablePointer<Float> {
+        base + (slice * tileCount + tile) * slotFloats
+    }
 
-    /// Copies the part of `input` that a tile holds in a slice.
-    func fill(_ piece: Int, from input: Matrix, _ kernels: RowKernels) {
+    /// Copies the part of the rows that a tile holds in a slice.
+    fileprivate func fill(_ piece: Int, _ kernels: RowKernels) {
         let (tile, slice) = (piece % tileCount, piece / tileCount)
         let (tokens, first) = (tokens(ofTile: tile), slice * sliceColumns)
         kernels.transpose(
-            input[tokens.lowerBound] + first, input.stride, tokens.count, min(sliceColumns, columns - first),
+            matrix[tokens.lowerBound] + first, matrix.stride, tokens.count, min(sliceColumns, columns - first),
             self.tile(tile, slice: slice), tokens.count)
     }
 
@@ -50,52 +134,48 @@ struct FloatActivations {
 
     /// Maximum weight rows per block.
     static let panelRows = 128
-    /// Multiplications per block for a single tile; see `ProductList`.
-    private static let pieceProducts = 1 << 18
 
     /// Weight rows per block, a multiple of the two groups that the kernel takes.
-    static func blockRows(_ input: Matrix, _ weights: WeightMatrix, threads: Int) -> Int {
-        guard input.rows <= FloatTile.tokens else {
+    fileprivate static func blockRows(_ weights: WeightMatrix, inputRows: Int, threads: Int) -> Int {
+        guard inputRows <= FloatTile.tokens else {
             return weights.rows >= 4 * panelRows * threads ? panelRows : panelRows / 2
         }
-        return max(32, min(panelRows, pieceProducts / (input.rows * input.columns) & ~31))
+        return max(32, min(panelRows, ProductInput.leastBlockProducts / (inputRows * weights.columns) & ~31))
     }
 
     /// Floats from one token to the next in the results of a block: not a power of two.
-    fileprivate static let resultStride = panelRows + 16
+    private static let resultStride = panelRows + 16
 
     /// Floats of scratch for the results of a block.
-    var scratchFloats: Int { tileCount == 1 ? 0 : tokens * Self.resultStride }
-}
+    fileprivate var scratchFloats: Int { tileCount == 1 ? 0 : matrix.rows * Self.resultStride }
 
-extension Compute {
     /// Computes columns `rows` of the product, a multiple of 16.
     ///
     /// Results of several slices are collected in the worker's scratch, which stays in its L2 cache: rows of `output` are
     /// often a power of two apart and would evict each other.
-    func multiplyPackedFloats(
-        _ input: FloatActivations, _ weights: PackedFloatWeights, _ rows: Range<Int>, into output: Matrix,
+    fileprivate func multiply(
+        by weights: PackedFloatWeights, _ rows: Range<Int>, into output: Matrix,
         _ scratch: UnsafeMutablePointer<Float>, _ kernel: (PackedFloatProduct) -> Void
     ) {
-        let isSingle = input.tileCount == 1
+        let isSingle = tileCount == 1
         let results =
             isSingle
             ? output[columns: rows.lowerBound, count: rows.count]
-            : Matrix(scratch, rows: input.tokens, columns: rows.count, stride: FloatActivations.resultStride)
+            : Matrix(scratch, rows: matrix.rows, columns: rows.count, stride: Self.resultStride)
         let firstGroup = weights.group(rows.lowerBound / PackedFloats.rows)
-        for (slice, columns) in input.slices.enumerated() {
-            for tile in 0..<input.tileCount {
-                let tokens = input.tokens(ofTile: tile)
+        for (slice, columns) in slices.enumerated() {
+            for tile in 0..<tileCount {
+                let tokens = self.tokens(ofTile: tile)
                 kernel(
                     PackedFloatProduct(
-                        tile: input.tile(tile, slice: slice), tokens: tokens.count, type: weights.type,
+                        tile: self.tile(tile, slice: slice), tokens: tokens.count, type: weights.type,
                         weights: firstGroup + columns.lowerBound * PackedFloats.rows * weights.type.blockBytes,
                         groupBytes: weights.groupBytes, groups: rows.count / PackedFloats.rows, columns: columns.count,
                         c: results[tokens.lowerBound], cStride: results.stride, accumulate: slice > 0))
             }
         }
         guard !isSingle else { return }
-        for token in 0..<input.tokens {
+        for token in 0..<matrix.rows {
             (output[token] + rows.lowerBound).update(from: results[token], count: rows.count)
         }
     }

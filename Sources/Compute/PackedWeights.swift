@@ -207,7 +207,7 @@ package struct WeightPacker {
     ) {
         self.pool = pool
         formats = kernels.packedFormats
-        splits = kernels.wideProducts != nil
+        splits = kernels.schemes.contains { $0.boundsSplitWeights }
         self.experts = experts
         self.progress = progress
         self.refuse = refuse

@@ -5,22 +5,28 @@ package import KernelFormats
 /// One list is reused for all steps, so that none of them allocates.
 package struct ProductList {
     struct Product {
-        /// Index of its input in `inputs`.
-        let input: Int
-        let layer: Linear
+        let factor: Factor
         let output: Matrix
-        /// What adapters add to the outputs.
-        let updates: [AdapterUpdate]
         /// Factor on the outputs; `nil`: none.
         var gate: Gate?
         fileprivate let blockRows: Int
-        fileprivate var blocks: Int { (layer.weights.rows + blockRows - 1) / blockRows }
+        fileprivate var blocks: Int { (factor.layer.weights.rows + blockRows - 1) / blockRows }
+    }
+
+    /// A layer by which an input is multiplied.
+    struct Factor {
+        let layer: Linear
+        /// Index in `activations` of the input in the layout of the layer's scheme.
+        let activations: Int
+        /// The same for the rows behind the last whole group, which are not repacked; `nil`: there are none.
+        let restActivations: Int?
+        /// What adapters add to the outputs.
+        let updates: [AdapterUpdate]
     }
 
     /// Gates of the same input, which multiply a block of outputs as soon as it is computed.
     struct Gate {
-        let layer: Linear
-        let updates: [AdapterUpdate]
+        let factor: Factor
         let activation: Activation
     }
 
@@ -39,20 +45,37 @@ package struct ProductList {
     private(set) var gateFloats = 0
     private(set) var lateGates: [LateGate] = []
 
-    /// Number of threads, if packed weights are multiplied by the AVX-512 tier, which takes blocks of its own.
-    var wideThreads: Int?
+    private let schemes: [any ProductScheme]
+    private let threads: Int
 
     /// Each input once, for all products that read it.
-    var inputs: [PreparedInput] = []
+    private var inputs: [ProductInput] = []
+    /// The layouts that products read.
+    private var layouts: [Layout] = []
+    /// Each of them, once all products are known.
+    var activations: [any Activations] = []
     private(set) var products: [Product] = []
     private(set) var blockCount = 0
     /// Copies of inputs, clamped to their layers' ranges.
     private var ranged: [AlignedBuffer] = []
     private var rangedCount = 0
 
+    /// The last input in the layout of a scheme.
+    private struct Layout {
+        let input: Int
+        let scheme: Int
+        var allExact: Bool
+    }
+
+    init(schemes: [any ProductScheme], threads: Int) {
+        (self.schemes, self.threads) = (schemes, threads)
+    }
+
     mutating func removeAll() {
         rangedCount = 0
         inputs.removeAll(keepingCapacity: true)
+        layouts.removeAll(keepingCapacity: true)
+        activations.removeAll(keepingCapacity: true)
         products.removeAll(keepingCapacity: true)
         lateGates.removeAll(keepingCapacity: true)
         blockCount = 0
@@ -73,14 +96,57 @@ package struct ProductList {
         // A prefill step before the end of the prompt has no output rows, and so no rows of logits.
         guard input.rows > 0 else { return }
         let input = layer.inputRange.map { copy(input, within: $0) } ?? input
-        let prepared = PreparedInput(input, exact: exact, sensitive: sensitive)
-        if inputs.last.map({ !prepared.isSame(as: $0) }) ?? true { inputs.append(prepared) }
+        let last = ProductInput(input, exactRows: exact, isSensitive: sensitive)
+        if inputs.last != last { inputs.append(last) }
         let product = Product(
-            input: inputs.count - 1, layer: layer, output: output, updates: updates(of: layer, stepRows),
-            blockRows: blockRows(input, layer.weights))
+            factor: factor(layer, stepRows), output: output,
+            blockRows: schemes[scheme(of: layer.weights)].blockRows(
+                layer.weights, inputRows: input.rows, threads: threads))
         products.append(product)
         blockCount += product.blocks
     }
+
+    /// A layer by which the last input is multiplied.
+    private mutating func factor(_ layer: Linear, _ stepRows: [Int]?) -> Factor {
+        let (weights, scheme, last) = (layer.weights, scheme(of: layer.weights), schemes.count - 1)
+        let hasRest = scheme < last && weights.rows > weights.wholeGroups
+        return Factor(
+            layer: layer, activations: layout(scheme, weights), restActivations: hasRest ? layout(last, weights) : nil,
+            updates: updates(of: layer, stepRows))
+    }
+
+    /// The first that takes the weights: the last takes all.
+    private func scheme(of weights: WeightMatrix) -> Int {
+        schemes.firstIndex { $0.takes(weights) } ?? schemes.count - 1
+    }
+
+    /// Index of the last input's layout for some weights.
+    private mutating func layout(_ scheme: Int, _ weights: WeightMatrix) -> Int {
+        let exact = schemes[scheme].needsExactRows(weights)
+        let known = layouts.firstIndex { $0.input == inputs.count - 1 && $0.scheme == scheme }
+        guard let known else {
+            layouts.append(Layout(input: inputs.count - 1, scheme: scheme, allExact: exact))
+            return layouts.count - 1
+        }
+        layouts[known].allExact = layouts[known].allExact || exact
+        return known
+    }
+
+    /// Lays out the inputs, in memory that `memory` returns for a number of bytes. They must be filled.
+    mutating func layOut(in memory: (_ bytes: Int) -> UnsafeMutableRawPointer) {
+        var bytes = 0
+        for layout in layouts {
+            activations.append(schemes[layout.scheme].layOut(inputs[layout.input], allExact: layout.allExact))
+            bytes += Self.cacheLines(activations[activations.count - 1].bytes)
+        }
+        var place = memory(bytes)
+        for index in activations.indices {
+            activations[index].place(at: place)
+            place += Self.cacheLines(activations[index].bytes)
+        }
+    }
+
+    private static func cacheLines(_ bytes: Int) -> Int { (bytes + 63) & ~63 }
 
     /// Adds `output = activation(input · gateᵀ) · (input · layerᵀ)`, a gated linear unit. The gates of a block stay in the
     /// worker's caches: for 512 tokens of a prompt, all of them are larger than most processors' L3 cache.
@@ -98,7 +164,7 @@ package struct ProductList {
         }
         add(input, by: layer, into: output, exact: exact, stepRows: stepRows)
         guard let last = products.indices.last, input.rows > 0 else { return }
-        products[last].gate = Gate(layer: gate, updates: updates(of: gate, stepRows), activation: activation)
+        products[last].gate = Gate(factor: factor(gate, stepRows), activation: activation)
         gateFloats = max(gateFloats, input.rows * products[last].blockRows)
     }
 
@@ -109,12 +175,15 @@ package struct ProductList {
     /// Whether both products are divided into the same blocks, of a multiple of 16 rows: for other numbers of values,
     /// activations may be computed with other bits.
     private func canGateBlocks(_ input: Matrix, _ layer: Linear, _ gate: Linear) -> Bool {
-        let (weights, gates) = (layer.weights, gate.weights)
-        return input.rows >= Self.leastGatedRows && layer.inputRange == nil && gate.inputRange == nil
-            && weights.rows % PackedLayout.rows == 0
-            && (weights.packed != nil && gates.packed != nil
-                || weights.packedFloats != nil && gates.packedFloats != nil)
-            && blockRows(input, weights) == blockRows(input, gates)
+        guard input.rows >= Self.leastGatedRows, layer.inputRange == nil, gate.inputRange == nil,
+            layer.weights.rows % PackedLayout.rows == 0
+        else { return false }
+        let scheme = scheme(of: layer.weights)
+        func blockRows(_ weights: WeightMatrix) -> Int {
+            schemes[scheme].blockRows(weights, inputRows: input.rows, threads: threads)
+        }
+        return scheme < schemes.count - 1 && self.scheme(of: gate.weights) == scheme
+            && blockRows(layer.weights) == blockRows(gate.weights)
     }
 
     /// Adds to `lateGates`, or to its last element if the rows follow in memory, as those of experts do.
@@ -157,7 +226,7 @@ package struct ProductList {
 
     /// Whether kernels read all weights from one end to the other, so that they may take any number of blocks at once.
     var streamsWeights: Bool {
-        inputs.allSatisfy(\.isSingleTile) && products.allSatisfy { $0.gate == nil && $0.layer.weights.packed != nil }
+        products.allSatisfy { $0.gate == nil && activations[$0.factor.activations].streamsWeights }
     }
 
     /// Calls `body` with the products that a run of blocks belongs to, and the weight rows of each.
@@ -167,27 +236,9 @@ package struct ProductList {
             let blocks = run.clamped(to: first..<first + product.blocks)
             if !blocks.isEmpty {
                 let start = (blocks.lowerBound - first) * product.blockRows
-                body(product, start..<min(start + blocks.count * product.blockRows, product.layer.weights.rows))
+                body(product, start..<min(start + blocks.count * product.blockRows, product.factor.layer.weights.rows))
             }
             first += product.blocks
         }
-    }
-
-    /// Weight rows per block with many input rows: enough for the products' inner blocking.
-    private static let packedPanelRows = 64
-    /// Minimum multiplications per block, about 10 µs of work. For one token 150 KB of weights: with 36 KB, prefetching
-    /// begins anew so often that reading takes a quarter longer.
-    private static let pieceProducts = 1 << 18
-
-    private func blockRows(_ input: Matrix, _ weights: WeightMatrix) -> Int {
-        if weights.packedFloats != nil { return FloatActivations.blockRows(input, weights, threads: wideThreads ?? 1) }
-        let isPacked = weights.packed != nil
-        if isPacked, let wideThreads { return WideActivations.blockRows(weights, threads: wideThreads) }
-        // Packed weights are in groups of 16 rows, of which tiles take two at a time.
-        let unit = !isPacked ? Compute.floatGroupRows : input.rows == 1 ? 16 : 32
-        guard input.rows <= PreparedInput.fewRows else {
-            return isPacked ? Self.packedPanelRows : Compute.floatPanelRows
-        }
-        return max(1, (Self.pieceProducts / (input.rows * input.columns) + unit - 1) / unit) * unit
     }
 }

@@ -52,9 +52,10 @@ extension ProfiledPart {
         var names: [String] = []
         var part = ProfiledPart(name: "")
         for product in list.products {
-            for weights in [product.gate?.layer.weights, product.layer.weights].lazy.compactMap({ $0 }) {
+            for factor in [product.gate?.factor, product.factor].lazy.compactMap({ $0 }) {
+                let weights = factor.layer.weights
                 if !names.contains(weights.role) { names.append(weights.role) }
-                part.add(weights, list.inputs[product.input])
+                part.add(weights, list.activations[factor.activations].valuesPerWeight)
             }
         }
         if list.products.contains(where: { $0.gate != nil }) { names.append("activation") }
@@ -63,19 +64,11 @@ extension ProfiledPart {
             byteOperations: part.byteOperations)
     }
 
-    private mutating func add(_ weights: WeightMatrix, _ input: PreparedInput) {
+    private mutating func add(_ weights: WeightMatrix, _ values: (floats: Int, bytes: Int)) {
         let products = Double(2 * weights.rows * weights.columns)
-        let columns =
-            input.rounded.map { $0.tokens + $0.pairedTokens } ?? input.wide.map { $0.tokens + $0.pairedTokens }
-        if let packed = weights.packed, let columns {
-            bytes += Double(packed.bytes(rows: weights.rows))
-            byteOperations += products * Double(columns)
-        } else {
-            let words = weights.packedFloats == nil ? 0 : input.words?.rows.count ?? 0
-            bytes += Double(weights.rows * weights.tensor.rowBytes)
-            byteOperations += products * Double(2 * words)
-            floatOperations += products * Double(input.matrix.rows - words)
-        }
+        bytes += Double(weights.packed?.bytes(rows: weights.rows) ?? weights.rows * weights.tensor.rowBytes)
+        byteOperations += products * Double(values.bytes)
+        floatOperations += products * Double(values.floats)
     }
 
     /// Attention of a step's rows to the keys and values in one layer's state.

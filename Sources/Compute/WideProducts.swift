@@ -1,20 +1,42 @@
 import KernelFormats
 
+/// Products of packed weights and activations in `WideTile`s, of AVX-512.
+final class WideScheme: ProductScheme {
+    fileprivate let kernels: WideKernels
+
+    init(_ kernels: WideKernels) { self.kernels = kernels }
+
+    func takes(_ weights: WeightMatrix) -> Bool { weights.packed != nil }
+    func needsExactRows(_ weights: WeightMatrix) -> Bool { false }
+    var boundsSplitWeights: Bool { true }
+
+    func layOut(_ input: ProductInput, allExact: Bool) -> any Activations {
+        WideActivations(input.matrix, paired: input.isSensitive ? input.matrix.rows : input.exactRows, self)
+    }
+
+    /// Maximum weight rows per block: eight groups.
+    fileprivate static let panelRows = 128
+
+    /// Many, since prefetching begins anew with each block.
+    func blockRows(_ weights: WeightMatrix, inputRows: Int, threads: Int) -> Int {
+        weights.rows >= 4 * Self.panelRows * threads ? Self.panelRows : Self.panelRows / 2
+    }
+}
+
 /// Activations in `WideTile`s: first the tokens with two columns each (15 bits), then the others (8 bits).
-struct WideActivations {
-    let tokens: Int
+struct WideActivations: Activations {
+    let matrix: Matrix
+    private let scheme: WideScheme
     /// Whether tiles are multiplied by packed weights without unpacking them to memory. All tokens have 15 bits then, and
     /// the slices of a tile are contiguous; else a slice of all tiles is.
-    let isStreamed: Bool
+    private let isStreamed: Bool
     let tileCount: Int
-    /// `[tokens]` powers of two.
-    let scales: UnsafeMutablePointer<Float>
-    private let slices: UnsafeMutableRawPointer
     private let sliceCount: Int
     /// Number of tokens with 15 bits, in two columns each.
-    let pairedTokens: Int
+    private let pairedTokens: Int
     private let pairedTiles: Int
     private let pairsOfTile: Int
+    private var memory: UnsafeMutableRawPointer?
 
     struct Tile {
         /// The first slice.
@@ -29,12 +51,11 @@ struct WideActivations {
     /// Number of tokens of a step up to which tiles are streamed.
     static let mostStreamed = 16
 
-    /// - Parameters:
-    ///   - base: `bytes` bytes at a cache line; `nil` to compute `bytes`.
-    ///   - paired: Number of tokens with 15 bits.
-    ///   - columns: Columns of the matrix.
-    init(_ base: UnsafeMutableRawPointer?, tokens: Int, paired: Int, columns: Int) {
-        self.tokens = tokens
+    /// - Parameter paired: Number of tokens with 15 bits.
+    init(_ matrix: Matrix, paired: Int, _ scheme: WideScheme) {
+        self.matrix = matrix
+        self.scheme = scheme
+        let tokens = matrix.rows
         pairedTokens = paired
         isStreamed = paired == tokens && tokens <= Self.mostStreamed
         if isStreamed {
@@ -46,10 +67,7 @@ struct WideActivations {
         }
         pairedTiles = Self.tiles(paired, of: pairsOfTile)
         tileCount = pairedTiles + Self.tiles(tokens - paired, of: WideTile.columns)
-        sliceCount = (columns + WideTile.sliceColumns - 1) / WideTile.sliceColumns
-        let base = base ?? UnsafeMutableRawPointer(bitPattern: 64)!
-        scales = base.assumingMemoryBound(to: Float.self)
-        slices = base + (4 * tokens + 63) / 64 * 64
+        sliceCount = (matrix.columns + WideTile.sliceColumns - 1) / WideTile.sliceColumns
     }
 
     private static func tiles(_ tokens: Int, of size: Int) -> Int { (tokens + size - 1) / size }
@@ -58,36 +76,46 @@ struct WideActivations {
         WideTile.sliceBytes * (isStreamed ? WideTile.streamedColumns(pairsOfTile) : WideTile.columns)
     }
 
-    var bytes: Int { slices + tileCount * sliceCount * slotBytes - UnsafeMutableRawPointer(scales) }
+    /// The scales come first, `[tokens]` powers of two.
+    private var scaleBytes: Int { (4 * matrix.rows + 63) / 64 * 64 }
+    private var scales: UnsafeMutablePointer<Float> { memory!.assumingMemoryBound(to: Float.self) }
+
+    var bytes: Int { scaleBytes + tileCount * sliceCount * slotBytes }
+    mutating func place(at memory: UnsafeMutableRawPointer) { self.memory = memory }
+
+    var streamsWeights: Bool { isStreamed && tileCount == 1 }
+    var valuesPerWeight: (floats: Int, bytes: Int) { (0, matrix.rows + pairedTokens) }
 
     subscript(index: Int) -> Tile {
         let pairs = index < pairedTiles
         let size = pairs ? pairsOfTile : WideTile.columns
         let first = pairs ? index * size : pairedTokens + (index - pairedTiles) * size
-        let end = min(first + size, pairs ? pairedTokens : tokens)
+        let end = min(first + size, pairs ? pairedTokens : matrix.rows)
         let count = end - first
         let columns = isStreamed ? WideTile.streamedColumns(count) : pairs ? 2 * count : (count + 1) & ~1
         return Tile(
-            base: slices + index * slotBytes * (isStreamed ? sliceCount : 1),
+            base: memory! + scaleBytes + index * slotBytes * (isStreamed ? sliceCount : 1),
             sliceStride: isStreamed ? WideTile.sliceBytes * columns : tileCount * slotBytes, tokens: first..<end,
             pairs: pairs, columns: columns)
     }
 
     /// The number of tiles that have the shape of tile `index`, with it and those that follow. Their slices are contiguous
     /// if tiles are not streamed.
-    func tilesOfShape(from index: Int) -> Int {
+    private func tilesOfShape(from index: Int) -> Int {
         let tile = self[index]
-        let tokens = (tile.pairs ? pairedTokens : self.tokens) - tile.tokens.lowerBound
+        let tokens = (tile.pairs ? pairedTokens : matrix.rows) - tile.tokens.lowerBound
         return max(1, tokens / (tile.pairs ? pairsOfTile : WideTile.columns))
     }
 
-    /// Quantizes the rows of `input` that a tile holds.
-    func fill(_ index: Int, from input: Matrix, _ kernels: WideKernels) {
+    var pieces: Int { tileCount }
+
+    /// Quantizes the rows that a tile holds.
+    func fill(_ index: Int) {
         let tile = self[index]
         @inline(__always)
         func round(_ token: Int, _ column: Int) -> Float {
-            kernels.roundToken(
-                input[token], input.columns, tile.pairs, tile.base, tile.sliceStride, tile.columns, column)
+            scheme.kernels.roundToken(
+                matrix[token], matrix.columns, tile.pairs, tile.base, tile.sliceStride, tile.columns, column)
         }
         for (place, token) in tile.tokens.enumerated() { scales[token] = round(token, tile.pairs ? 2 * place : place) }
         // Kernels read the numbers of a last column or pair that no token has, places in a panel among them.
@@ -95,69 +123,50 @@ struct WideActivations {
         if width * tile.tokens.count < tile.columns { _ = round(tile.tokens.upperBound - 1, tile.columns - width) }
     }
 
-    /// Maximum weight rows per block: eight groups.
-    static let panelRows = 128
-    /// Weight rows per block: many, since prefetching begins anew with each block.
-    static func blockRows(_ weights: WeightMatrix, threads: Int) -> Int {
-        weights.rows >= 4 * panelRows * threads ? panelRows : panelRows / 2
-    }
-}
-
-extension Compute {
-    /// Panels per tile that stay in the L1 cache with it.
-    private static let widePanels = 4
-
-    func wideScratch(_ input: WideActivations) -> Int {
-        guard !input.isStreamed else { return 0 }
-        return panelProduct(input, slices: 0).scratchFloats(groups: WideActivations.panelRows / PackedLayout.rows)
+    private var panelProduct: PanelProduct {
+        // Four panels stay in the L1 cache with a tile.
+        PanelProduct(slices: sliceCount, tiles: tileCount, panels: 4, panelBytes: WidePanel.sliceBytes)
     }
 
-    private func panelProduct(_ input: WideActivations, slices: Int) -> PanelProduct {
-        PanelProduct(
-            slices: slices, tiles: input.tileCount, panels: Self.widePanels, panelBytes: WidePanel.sliceBytes)
+    var scratchFloats: Int {
+        isStreamed ? 0 : panelProduct.scratchFloats(groups: WideScheme.panelRows / PackedLayout.rows)
     }
 
-    /// Computes columns `rows` of the product, a multiple of 16.
-    func multiplyPacked(
-        _ input: WideActivations, _ weights: PackedWeights, _ rows: Range<Int>, into output: Matrix,
-        _ scratch: UnsafeMutablePointer<Float>, _ kernels: WideKernels
+    func multiply(
+        by weights: WeightMatrix, _ rows: Range<Int>, into output: Matrix, _ scratch: UnsafeMutablePointer<Float>
     ) {
+        guard let weights = weights.packed else { return }
         let groups = rows.lowerBound / PackedLayout.rows..<rows.upperBound / PackedLayout.rows
-        if input.isStreamed {
-            multiplyStreamed(input, weights, groups, into: output, kernels)
+        if isStreamed {
+            for index in 0..<tileCount { multiply(self[index], by: weights, groups, into: output) }
         } else {
-            multiplyPanels(input, weights, groups, into: output, scratch, kernels)
+            multiplyPanels(by: weights, groups, into: output, scratch)
         }
     }
 
-    private func multiplyStreamed(
-        _ input: WideActivations, _ weights: PackedWeights, _ groups: Range<Int>, into output: Matrix,
-        _ kernels: WideKernels
+    private func multiply(
+        _ tile: Tile, by weights: PackedWeights, _ groups: Range<Int>, bounds: UnsafePointer<Float>? = nil,
+        into output: Matrix
     ) {
-        let firstRow = groups.lowerBound * PackedLayout.rows
-        for index in 0..<input.tileCount {
-            let tile = input[index]
-            kernels.multiplyTokens(
-                PackedProduct(
-                    layout: weights.layout, tile: tile.base, tokens: tile.tokens.count,
-                    scales: input.scales + tile.tokens.lowerBound, weights: weights.group(groups.lowerBound),
-                    groups: groups.count,
-                    blocks: weights.columns / weights.layout.type.blockValues,
-                    c: output[tile.tokens.lowerBound] + firstRow, cStride: output.stride,
-                    trailing: weights.trailing(groups.lowerBound)))
-        }
+        scheme.kernels.multiplyTokens(
+            PackedProduct(
+                layout: weights.layout, tile: tile.base, tokens: tile.tokens.count,
+                scales: scales + tile.tokens.lowerBound, weights: weights.group(groups.lowerBound),
+                groups: groups.count, blocks: weights.columns / weights.layout.type.blockValues,
+                c: output[tile.tokens.lowerBound] + groups.lowerBound * PackedLayout.rows, cStride: output.stride,
+                trailing: weights.trailing(groups.lowerBound), bounds: bounds))
     }
 
     private func multiplyPanels(
-        _ input: WideActivations, _ weights: PackedWeights, _ groups: Range<Int>, into output: Matrix,
-        _ scratch: UnsafeMutablePointer<Float>, _ kernels: WideKernels
+        by weights: PackedWeights, _ groups: Range<Int>, into output: Matrix, _ scratch: UnsafeMutablePointer<Float>
     ) {
+        let kernels = scheme.kernels
         let layout = weights.layout
         let blocks = weights.columns / layout.type.blockValues
         let blocksOfSlice = WideTile.sliceColumns / layout.type.blockValues
         @inline(__always)
         func blockCount(_ slice: Int) -> Int { min(blocksOfSlice, blocks - slice * blocksOfSlice) }
-        panelProduct(input, slices: (blocks + blocksOfSlice - 1) / blocksOfSlice).run(
+        panelProduct.run(
             groups, scratch,
             unpack: { group, slice, panel in
                 let first = slice * blocksOfSlice
@@ -167,8 +176,8 @@ extension Compute {
             },
             multiply: { slice, panels, count, results in
                 var index = 0
-                while index < input.tileCount {
-                    let tile = input[index], tiles = input.tilesOfShape(from: index)
+                while index < tileCount {
+                    let tile = self[index], tiles = tilesOfShape(from: index)
                     kernels.multiplyTiles(
                         WideProduct(
                             layout: layout, tiles: tile.base + slice * tile.sliceStride, tileCount: tiles,
@@ -179,11 +188,50 @@ extension Compute {
                 }
             },
             copyOut: { index, firstGroup, count, results in
-                for (place, token) in input[index].tokens.enumerated() {
+                for (place, token) in self[index].tokens.enumerated() {
                     kernels.scaleResults(
-                        results + place * PackedLayout.rows, PanelProduct.resultFloats, count, input.scales[token],
+                        results + place * PackedLayout.rows, PanelProduct.resultFloats, count, scales[token],
                         output[token] + firstGroup * PackedLayout.rows)
                 }
             })
+    }
+}
+
+extension WideActivations: BoundingActivations {
+    var isFinite: Bool { (0..<matrix.rows).allSatisfy { scales[$0].isFinite } }
+
+    var boundsPerBlock: Int { self[0].columns }
+
+    func multiply(
+        by weights: PackedWeights, groups: Range<Int>, bounds: UnsafePointer<Float>?, into output: Matrix
+    ) {
+        multiply(self[0], by: weights, groups, bounds: bounds, into: output)
+    }
+
+    func fillBounds(_ bounds: UnsafeMutablePointer<Float>) {
+        let tile = self[0]
+        let blocks = matrix.columns / PackedLayout.columns
+        let columns = tile.columns
+        bounds.update(repeating: 0, count: blocks * columns)
+        for block in 0..<blocks {
+            let slice = tile.base + block / WideTile.sliceParts * tile.sliceStride
+            let part = block % WideTile.sliceParts
+            for column in stride(from: 0, to: 2 * tile.tokens.count, by: 2) {
+                var (sum, magnitude) = (0, 0)
+                for step in 0..<8 {
+                    let codes = slice + 4 * ((8 * part + step) * columns + column)
+                    for index in 0..<4 {
+                        let first = codes.load(fromByteOffset: index, as: Int8.self)
+                        let second = codes.load(fromByteOffset: 4 + index, as: Int8.self)
+                        let code = Int(first) << WideTile.pairShift + Int(second)
+                        sum += code
+                        magnitude += abs(code)
+                    }
+                }
+                let factor = (slice + WideTile.factors * columns + 4 * (part * columns + column)).load(as: Float.self)
+                bounds[block * columns + column + 1] = splitBound(
+                    ofCodes: sum, magnitude, scale: factor, blocks: blocks)
+            }
+        }
     }
 }

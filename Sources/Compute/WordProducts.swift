@@ -2,91 +2,88 @@ import KernelFormats
 
 /// Rows of prompts in `WordTile`s, for products with weights in F16 and BF16.
 struct WordActivations {
+    private let matrix: Matrix
     /// The rows of the input.
     let rows: Range<Int>
     let tileCount: Int
-    /// `[rows]` powers of two.
-    let scales: UnsafeMutablePointer<Float>
-    private let slices: UnsafeMutableRawPointer
     private let sliceCount: Int
+    private var memory: UnsafeMutableRawPointer?
 
-    /// - Parameters:
-    ///   - base: `bytes` bytes at a cache line; `nil` to compute `bytes`.
-    ///   - columns: Columns of the matrix.
-    init(_ base: UnsafeMutableRawPointer?, rows: Range<Int>, columns: Int) {
+    init(_ matrix: Matrix, rows: Range<Int>) {
+        self.matrix = matrix
         self.rows = rows
         tileCount = (rows.count + WordTile.tokens - 1) / WordTile.tokens
-        sliceCount = (columns + WordTile.sliceColumns - 1) / WordTile.sliceColumns
-        let base = base ?? UnsafeMutableRawPointer(bitPattern: 64)!
-        scales = base.assumingMemoryBound(to: Float.self)
-        slices = base + (4 * rows.count + 63) / 64 * 64
+        sliceCount = (matrix.columns + WordTile.sliceColumns - 1) / WordTile.sliceColumns
     }
 
+    /// The scales come first, `[rows]` powers of two.
+    private var scaleBytes: Int { (4 * rows.count + 63) / 64 * 64 }
+    private var scales: UnsafeMutablePointer<Float> { memory!.assumingMemoryBound(to: Float.self) }
+
+    var bytes: Int { scaleBytes + sliceCount * sliceStride }
+    mutating func place(at memory: UnsafeMutableRawPointer) { self.memory = memory }
+
     /// Whether weights have products of this kind.
-    static func areRead(by weights: WeightMatrix) -> Bool {
-        weights.packedFloats.map { $0.type != .F32 && $0.columns % 2 == 0 } ?? false
-    }
+    static func areRead(by weights: PackedFloatWeights) -> Bool { weights.type != .F32 && weights.columns % 2 == 0 }
 
     private var sliceStride: Int { tileCount * WordTile.sliceBytes }
 
-    var bytes: Int { slices + sliceCount * sliceStride - UnsafeMutableRawPointer(scales) }
-
-    func tile(_ index: Int, slice: Int) -> UnsafeMutableRawPointer {
-        slices + slice * sliceStride + index * WordTile.sliceBytes
+    private func tile(_ index: Int, slice: Int) -> UnsafeMutableRawPointer {
+        memory! + scaleBytes + slice * sliceStride + index * WordTile.sliceBytes
     }
 
     /// Places of a tile's rows in `rows`.
-    func places(ofTile index: Int) -> Range<Int> {
+    private func places(ofTile index: Int) -> Range<Int> {
         index * WordTile.tokens..<min((index + 1) * WordTile.tokens, rows.count)
     }
 
-    /// Quantizes the rows of `input` that a tile holds.
-    func fill(_ index: Int, from input: Matrix, _ kernels: WordKernels) {
+    /// Quantizes the rows that a tile holds.
+    func fill(_ index: Int, _ kernels: WordKernels) {
         for (token, place) in places(ofTile: index).enumerated() {
             scales[place] = kernels.roundWords(
-                input[rows.lowerBound + place], input.columns, tile(index, slice: 0), sliceStride, token)
+                matrix[rows.lowerBound + place], matrix.columns, tile(index, slice: 0), sliceStride, token)
         }
     }
 
     /// A product of which two panels stay in the L1 cache.
-    fileprivate var product: PanelProduct {
+    private var product: PanelProduct {
         PanelProduct(slices: sliceCount, tiles: tileCount, panels: 2, panelBytes: WordPanel.sliceBytes)
     }
 
     var scratchFloats: Int { product.scratchFloats(groups: FloatActivations.panelRows / PackedFloats.rows) }
-}
 
-extension Compute {
-    /// Computes columns `rows` of the product, a multiple of 16, for the rows of `input`.
-    func multiplyWords(
-        _ input: WordActivations, _ weights: PackedFloatWeights, _ rows: Range<Int>, into output: Matrix,
+    /// Computes columns `outputs` of the product, a multiple of 16, for `rows`.
+    func multiply(
+        by weights: PackedFloatWeights, _ outputs: Range<Int>, into output: Matrix,
         _ scratch: UnsafeMutablePointer<Float>, _ kernels: WordKernels
     ) {
         @inline(__always)
-        func columns(_ slice: Int) -> Range<Int> {
+        func columns(ofSlice slice: Int) -> Range<Int> {
             let first = slice * WordTile.sliceColumns
             return first..<min(first + WordTile.sliceColumns, weights.columns)
         }
-        input.product.run(
-            rows.lowerBound / PackedFloats.rows..<rows.upperBound / PackedFloats.rows, scratch,
+        product.run(
+            outputs.lowerBound / PackedFloats.rows..<outputs.upperBound / PackedFloats.rows, scratch,
             unpack: { group, slice, panel in
-                let columns = columns(slice)
+                let part = columns(ofSlice: slice)
                 kernels.unpackWords(
                     weights.type,
-                    weights.group(group) + columns.lowerBound * PackedFloats.rows * weights.type.blockBytes,
-                    columns.count, panel)
+                    weights.group(group) + part.lowerBound * PackedFloats.rows * weights.type.blockBytes,
+                    part.count, panel)
             },
             multiply: { slice, panels, count, results in
                 kernels.multiplyWords(
                     WordProduct(
-                        tiles: input.tile(0, slice: slice), tileCount: input.tileCount, panels: panels,
-                        panelCount: count, parts: (columns(slice).count + 31) / 32, c: results, accumulate: slice > 0))
+                        tiles: tile(0, slice: slice), tileCount: tileCount, panels: panels,
+                        panelCount: count, parts: (columns(ofSlice: slice).count + 31) / 32, c: results,
+                        accumulate: slice > 0)
+                )
             },
             copyOut: { tile, firstGroup, count, results in
-                for (token, place) in input.places(ofTile: tile).enumerated() {
+                for (token, place) in places(ofTile: tile).enumerated() {
                     kernels.scaleResults(
-                        results + token * PackedFloats.rows, PanelProduct.resultFloats, count, input.scales[place],
-                        output[input.rows.lowerBound + place] + firstGroup * PackedFloats.rows)
+                        results + token * PackedFloats.rows, PanelProduct.resultFloats, count, scales[place],
+                        output[rows.lowerBound + place] + firstGroup * PackedFloats.rows)
                 }
             })
     }

@@ -208,7 +208,7 @@ private struct Group {
     func panel(_ kernels: ProductKernels, columns: Int) -> [UInt8] {
         let parts = columns / PackedLayout.columns
         var panel = [UInt8](repeating: 0, count: parts * IntegerPanel.blockBytes(segments: layout.segments))
-        kernels.unpackPanel(layout, packed, parts / layout.parts, &panel, false)
+        kernels.unpackPanel(layout, packed, nil, parts / layout.parts, &panel, false)
         return panel
     }
 }
@@ -310,7 +310,17 @@ func checkIntegerProducts(_ set: KernelSet, like other: KernelSet?) {
         let one = Tile(kernels, columns: 2, pairs: true, tokens: 1, count: count)
         let three = Tile(kernels, columns: 6, pairs: true, tokens: 3, count: count)
         var alone = [Float](repeating: 0, count: 16), among = [Float](repeating: 0, count: IntegerTile.resultFloats)
-        kernels.multiplyTokens(layout, one.bytes, 1, group.packed, count / type.blockValues, 1, &alone, 0)
+        one.bytes.withUnsafeBytes { tile in
+            group.packed.withUnsafeBytes { weights in
+                alone.withUnsafeMutableBufferPointer {
+                    kernels.multiplyTokens(
+                        PackedProduct(
+                            layout: layout, tile: tile.baseAddress!, tokens: 1, scales: nil,
+                            weights: weights.baseAddress!, groups: 1, blocks: count / type.blockValues,
+                            c: $0.baseAddress!, cStride: 0))
+                }
+            }
+        }
         multiply(kernels, layout, three, panel, 1, count: count, &among, accumulate: false)
         checkBits(alone, Array(among[0..<16]), "one token, alone and among others")
     }

@@ -21,10 +21,7 @@
             let rowTokens: Int
             let unpackPanel: @Sendable (PackedLayout, UnsafeRawPointer, Int, UnsafeMutableRawPointer, Bool) -> Void
             let multiplyTile: @Sendable (TileProduct) -> Void
-            let multiplyTokens:
-                @Sendable (
-                    PackedLayout, UnsafeRawPointer, Int, UnsafeRawPointer, Int, UnsafeMutablePointer<Float>, Int
-                ) -> Void
+            let multiplyTokens: @Sendable (PackedProduct) -> Void
             var testDescription: String { name }
 
             func panelBlockBytes(_ layout: PackedLayout, pairs: Bool) -> Int {
@@ -40,9 +37,7 @@
                     rowTokens: KernelsAVX2.rowTokens,
                     unpackPanel: { KernelsAVX2.unpackPanel($0, $1, count: $2, into: $3, words: $4) },
                     multiplyTile: { KernelsAVX2.multiplyTile($0) },
-                    multiplyTokens: {
-                        KernelsAVX2.multiplyTokens($0, $1, tokens: $2, $3, count: $4, groups: 1, into: $5, stride: $6)
-                    })
+                    multiplyTokens: { KernelsAVX2.multiplyTokens($0) })
                 return [avx2]
             }()
         }
@@ -60,11 +55,14 @@
             let layout: PackedLayout
             let packed: [UInt8]
             let rows: [[Float]]
+            /// As in a file.
+            let bytes: [UInt8]
 
             init(_ type: TensorType, columns: Int) {
                 layout = PackedLayout(type)!
                 let rowBytes = type.bytes(forValues: columns)!
                 let bytes = RandomWeights.bytes(type, columns * PackedLayout.rows)
+                self.bytes = bytes
                 rows = (0..<PackedLayout.rows).map { row in
                     var values = [Float](repeating: 0, count: columns)
                     bytes.withUnsafeBytes {
@@ -231,10 +229,88 @@
         private func products(_ test: Case, _ group: Group, tokens: Int, count: Int) -> [Float] {
             let tile = Tile(test.tier, columns: 2 * tokens, pairs: true, tokens: tokens, count: count)
             var results = [Float](repeating: 1, count: 20 * tokens)
-            test.tier.multiplyTokens(
-                group.layout, tile.bytes, tokens, group.packed, count / test.type.blockValues, &results, 20)
+            multiplyTokens(test.tier, group.layout, tile, tokens, group.packed, count: count, &results)
             for token in 0..<tokens { #expect(results[20 * token + 16..<20 * token + 20].allSatisfy { $0 == 1 }) }
             return (0..<tokens).flatMap { results[20 * $0..<20 * $0 + 16] }
+        }
+
+        /// - Parameter c: Receives the results of tokens, 20 floats apart.
+        private func multiplyTokens(
+            _ tier: Tier, _ layout: PackedLayout, _ tile: Tile, _ tokens: Int, _ weights: [UInt8],
+            trailing: [UInt8]? = nil, bounds: [Float]? = nil, count: Int, _ c: inout [Float]
+        ) {
+            tile.bytes.withUnsafeBytes { tile in
+                weights.withUnsafeBytes { weights in
+                    (trailing ?? []).withUnsafeBytes { rest in
+                        (bounds ?? []).withUnsafeBufferPointer { limits in
+                            c.withUnsafeMutableBufferPointer { c in
+                                tier.multiplyTokens(
+                                    PackedProduct(
+                                        layout: layout, tile: tile.baseAddress!, tokens: tokens, scales: nil,
+                                        weights: weights.baseAddress!, groups: 1,
+                                        blocks: count / layout.type.blockValues, c: c.baseAddress!, cStride: 20,
+                                        trailing: trailing == nil ? nil : rest.baseAddress,
+                                        bounds: bounds == nil ? nil : limits.baseAddress))
+                            }
+                        }
+                    }
+                }
+            }
+        }
+
+        /// The product of a row of Q8_0, without the two lowest bits of each code plus 128.
+        private func leadingProduct(_ file: [UInt8], _ row: Int, _ x: [Float]) -> (exact: Double, tolerance: Double) {
+            var (exact, tolerance) = (0.0, 0.0)
+            for block in 0..<x.count / 32 {
+                let first = (row * x.count / 32 + block) * 34
+                let scale = Double(Float16(bitPattern: UInt16(file[first]) | UInt16(file[first + 1]) << 8))
+                let values = x[32 * block..<32 * block + 32].map { Double($0) }
+                let largest = values.map { abs($0) }.max()!
+                for (index, value) in values.enumerated() {
+                    let weight = scale * Double((Int(Int8(bitPattern: file[first + 2 + index])) + 128) & ~3)
+                    exact += weight * value
+                    // Half a step of 14 bits, and the rounding of sums.
+                    tolerance += abs(weight) * largest * (0.5 / 8000 + 0x1p-20)
+                }
+            }
+            return (exact, tolerance)
+        }
+
+        @Test(arguments: Tier.all, [32, 96, 288])
+        func `split weights are the same weights`(tier: Tier, count: Int) {
+            let group = Group(.Q8_0, columns: count)
+            let layout = PackedLayout.leadingQ8_0
+            var leading = [UInt8](repeating: 0xee, count: count / 32 * layout.blockBytes)
+            var trailing = [UInt8](repeating: 0xee, count: count / 32 * PackedLayout.trailingBytes)
+            packSplit(group.bytes, rowBytes: count / 32 * 34, columns: count, into: &leading, trailing: &trailing)
+            for tokens in 1...tier.rowTokens {
+                let tile = Tile(tier, columns: 2 * tokens, pairs: true, tokens: tokens, count: count)
+                var (whole, split) = ([Float](repeating: 7, count: 20 * tokens), [Float]())
+                split = whole
+                multiplyTokens(tier, group.layout, tile, tokens, group.packed, count: count, &whole)
+                multiplyTokens(tier, layout, tile, tokens, leading, trailing: trailing, count: count, &split)
+                #expect(split == whole)
+                // With zero as the bounds, what the leading part alone gives.
+                var leadingOnly = [Float](repeating: 7, count: 20 * tokens)
+                let zero = [Float](repeating: 0, count: count / 32 * 2 * tokens)
+                multiplyTokens(tier, layout, tile, tokens, leading, bounds: zero, count: count, &leadingOnly)
+                for token in 0..<tokens {
+                    for row in 0..<16 {
+                        let (exact, tolerance) = leadingProduct(group.bytes, row, tile.activations[token])
+                        #expect(abs(Double(leadingOnly[20 * token + row]) - exact) <= tolerance)
+                    }
+                }
+            }
+            let wholePanel = panel(group, tier, pairs: true, columns: count)
+            var splitPanel = [UInt8](repeating: 0, count: wholePanel.count)
+            leading.withUnsafeBytes { leading in
+                trailing.withUnsafeBytes {
+                    KernelsAVX2.unpackPanel(
+                        layout, leading.baseAddress!, trailing: $0.baseAddress!, count: count / 32, into: &splitPanel,
+                        words: true)
+                }
+            }
+            #expect(splitPanel == wholePanel)
         }
 
         @Test(arguments: Case.all)

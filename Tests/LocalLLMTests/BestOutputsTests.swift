@@ -9,7 +9,8 @@ import Testing
 
 /// Outputs of which only the largest are needed, from split weights, against all outputs.
 @Suite(
-    .enabled(if: KernelSet.best.wideProducts != nil, "this processor has no AVX-512 with VNNI"))
+    .enabled(
+        if: KernelSet.best.schemes.contains { $0.boundsSplitWeights }, "this processor's kernels do not bound outputs"))
 struct BestOutputsTests {
     private static let rows = 16_384
 
@@ -126,8 +127,8 @@ struct BestOutputsTests {
             head.compute.products.add(input.matrix(rows: tokens, columns: columns), by: head.layer, into: matrix)
             head.compute.prepare(&head.compute.products)
             let run = BestSearch.Run(
-                activations: try #require(head.compute.products.inputs[0].wide), weights: packed, output: matrix,
-                pool: head.compute.pool, kernels: try #require(head.compute.kernels.wideProducts))
+                activations: try #require(head.compute.products.activations[0] as? any BoundingActivations),
+                weights: packed, output: matrix, pool: head.compute.pool)
             run.multiply(0..<run.groups)
             let exact = (0..<tokens).map { Array(UnsafeBufferPointer(start: matrix[$0], count: Self.rows)) }
             var search = BestSearch()

@@ -13,13 +13,15 @@ struct WideActivationsTests {
         let kernels = try #require(KernelSet.best.wideProducts)
         let values = AlignedBuffer(floats: tokens * columns)
         for index in 0..<tokens * columns { values.floats[index] = Float(index % 13) - 6 }
-        let bytes = WideActivations(nil, tokens: tokens, paired: paired, columns: columns).bytes
+        var activations = WideActivations(
+            values.matrix(rows: tokens, columns: columns), paired: paired, WideScheme(kernels))
+        let bytes = activations.bytes
         let memory = UnsafeMutableRawPointer.allocate(byteCount: bytes, alignment: 64)
         defer { memory.deallocate() }
         memory.initializeMemory(as: UInt8.self, repeating: 0xff, count: bytes)
-        let activations = WideActivations(memory, tokens: tokens, paired: paired, columns: columns)
+        activations.place(at: memory)
         for index in 0..<activations.tileCount {
-            activations.fill(index, from: values.matrix(rows: tokens, columns: columns), kernels)
+            activations.fill(index)
             let tile = activations[index]
             for part in 0..<columns / 32 {
                 for column in 0..<tile.columns {

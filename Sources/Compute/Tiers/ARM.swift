@@ -15,7 +15,7 @@
         static let neonMatrix: KernelSet = {
             var set = neon
             set.tier = .neonMatrix
-            set.products?.unpackPanel = { layout, blocks, count, panel, _ in
+            set.products?.unpackPanel = { layout, blocks, _, count, panel, _ in
                 KernelsNEONMatrix.unpackPanel(layout, blocks, count: count, into: panel)
             }
             set.products?.multiplyTile = { KernelsNEONMatrix.multiplyTile($0) }
@@ -28,15 +28,15 @@
         ProductKernels(
             needsPairs: { needsPairs($0) },
             roundToken: { KernelsNEON.roundToken($0, count: $1, pair: $2, into: $3, columns: $4, column: $5) },
-            unpackPanel: { layout, blocks, count, panel, _ in
+            unpackPanel: { layout, blocks, _, count, panel, _ in
                 KernelsNEON.unpackPanel(layout, blocks, count: count, into: panel)
             },
             multiplyTile: { KernelsNEON.multiplyTile($0) },
-            multiplyTokens: { layout, tile, _, blocks, count, groups, c, _ in
-                for group in 0..<groups {
+            multiplyTokens: {
+                for group in 0..<$0.groups {
                     multiplyToken(
-                        layout, tile, blocks + group * count * layout.blockBytes, count: count,
-                        into: c + group * PackedLayout.rows)
+                        $0.layout, $0.tile, $0.weights + group * $0.blocks * $0.layout.blockBytes, count: $0.blocks,
+                        into: $0.c + group * PackedLayout.rows)
                 }
             })
     }

@@ -73,10 +73,8 @@
             needsPairs: { needsPairs($0) }, pairsOfTile: IntegerTile.columns, pairsOfRow: rowTokens,
             fewTokens: 2 * rowTokens, pairPanelBytes: { WordPanel.blockBytes(segments: $0) },
             roundToken: { roundToken($0, count: $1, pair: $2, into: $3, columns: $4, column: $5) },
-            unpackPanel: { KernelsAVX2.unpackPanel($0, $1, count: $2, into: $3, words: $4) },
+            unpackPanel: { KernelsAVX2.unpackPanel($0, $1, trailing: $2, count: $3, into: $4, words: $5) },
             multiplyTile: { KernelsAVX2.multiplyTile($0) },
-            multiplyTokens: {
-                multiplyTokens($0, $1, tokens: $2, $3, count: $4, groups: $5, into: $6, stride: $7)
-            })
+            multiplyTokens: { KernelsAVX2.multiplyTokens($0) }, boundsSplitWeights: true)
     }
 #endif

@@ -26,11 +26,15 @@ public func needsPairs(_ format: PackedLayout.Format) -> Bool {
 
 /// Unpacks packed blocks of a group of 16 rows into a panel. Supports every packed layout.
 ///
-/// - Parameter words: Whether it is a `WordPanel`.
+/// - Parameters:
+///   - trailing: The blocks' trailing parts; `nil`: the weights are not split.
+///   - words: Whether it is a `WordPanel`. Split weights are unpacked to words only.
 @inline(never)
 public func unpackPanel(
-    _ layout: PackedLayout, _ blocks: UnsafeRawPointer, count: Int, into panel: UnsafeMutableRawPointer, words: Bool
+    _ layout: PackedLayout, _ blocks: UnsafeRawPointer, trailing: UnsafeRawPointer? = nil, count: Int,
+    into panel: UnsafeMutableRawPointer, words: Bool
 ) {
+    if let trailing { return unpack(SplitQ8_0.self, layout, blocks, trailing, count, panel, wordsOf: true) }
     switch layout.format {
     case .Q4_0: unpack(PackedQ4_0.self, layout, blocks, count, panel, words)
     case .Q4_1: unpack(PackedQ4_1.self, layout, blocks, count, panel, words)
@@ -61,19 +65,19 @@ private func unpack<Format: PackedFormat>(
     _ panel: UnsafeMutableRawPointer, _ words: Bool
 ) {
     if words {
-        unpack(format, layout, blocks, count, panel, wordsOf: true)
+        unpack(format, layout, blocks, blocks, count, panel, wordsOf: true)
     } else {
-        unpack(format, layout, blocks, count, panel, wordsOf: false)
+        unpack(format, layout, blocks, blocks, count, panel, wordsOf: false)
     }
 }
 
 /// `wordsOf` is a literal.
 @inline(__always)
 private func unpack<Format: PackedFormat>(
-    _: Format.Type, _ layout: PackedLayout, _ blocks: UnsafeRawPointer, _ count: Int, _ panel: UnsafeMutableRawPointer,
-    wordsOf words: Bool
+    _: Format.Type, _ layout: PackedLayout, _ blocks: UnsafeRawPointer, _ trailing: UnsafeRawPointer, _ count: Int,
+    _ panel: UnsafeMutableRawPointer, wordsOf words: Bool
 ) {
-    var (block, target) = (blocks, panel)
+    var (block, trailing, target) = (blocks, trailing, panel)
     let stepBytes = words ? 128 : 64
     for _ in 0..<count {
         prefetchLines(block, layout.scaleBytes)
@@ -82,8 +86,8 @@ private func unpack<Format: PackedFormat>(
         for part in 0..<layout.parts {
             prefetchLines(planes, Format.planeBytes)
             for step in 0..<4 {
-                let (low0, high0) = Format.codes(planes, step)
-                let (low1, high1) = Format.codes(planes + 32, step)
+                let (low0, high0) = Format.codes(planes, trailing, step)
+                let (low1, high1) = Format.codes(planes + 32, trailing + 32, step)
                 store((low0, low1), target + stepBytes &* step, words)
                 store((high0, high1), target + stepBytes &* (step &+ 4), words)
             }
@@ -96,6 +100,7 @@ private func unpack<Format: PackedFormat>(
                 _mm256_storeu_ps(offsets + 16 &* segment, offset.0)
                 _mm256_storeu_ps(offsets + (16 &* segment &+ 8), offset.1)
             }
+            if Format.isSplit { trailing += PackedLayout.trailingBytes }
             planes += layout.planeBytes
             target += 8 &* stepBytes &+ 128 &* Format.segments
         }

@@ -11,28 +11,27 @@ public import KernelFormats
 /// The most tokens of a tile for `multiplyTokens`: their eight sums, two weights and an activation fit 16 registers.
 public let rowTokens = 4
 
-/// Multiplies a tile of up to `rowTokens` tokens of 14 bits by groups of 16 packed rows.
-///
-/// - Parameters:
-///   - blocks: The groups' blocks, one group after the other.
-///   - count: Number of packed blocks in a group, covering all columns of the matrix.
-///   - c: Receives 16 results per group of the first token, those of the next one `stride` floats further.
+/// Multiplies a tile of up to `rowTokens` tokens of 14 bits by groups of packed rows; or computes upper bounds of the results,
+/// if the product has `bounds`. The scales of activations are in the tile.
 @inline(never)
-public func multiplyTokens(
-    _ layout: PackedLayout, _ tile: UnsafeRawPointer, tokens: Int, _ blocks: UnsafeRawPointer, count: Int, groups: Int,
-    into c: UnsafeMutablePointer<Float>, stride: Int
-) {
-    for group in 0..<groups {
+public func multiplyTokens(_ product: PackedProduct) {
+    let layout = product.layout
+    for group in 0..<product.groups {
+        let first = group &* product.blocks
         multiply(
             Row(
-                layout: layout, tile: tile, tokens: tokens, blocks: blocks + group &* count &* layout.blockBytes,
-                count: count, c: c + group &* PackedLayout.rows, stride: stride))
+                layout: layout, tile: product.tile, tokens: product.tokens,
+                blocks: product.weights + first &* layout.blockBytes,
+                trailing: product.trailing.map { $0 + first &* PackedLayout.trailingBytes }, bounds: product.bounds,
+                count: product.blocks, c: product.c + group &* PackedLayout.rows, stride: product.cStride))
     }
 }
 
 @inline(__always)
 private func multiply(_ row: Row) {
     switch row.layout.format {
+    case .Q8_0 where row.bounds != nil: multiply(LeadingQ8_0.self, row)
+    case .Q8_0 where row.trailing != nil: multiply(SplitQ8_0.self, row)
     case .Q4_0: multiply(PackedQ4_0.self, row)
     case .Q4_1: multiply(PackedQ4_1.self, row)
     case .Q5_0: multiply(PackedQ5_0.self, row)
@@ -62,6 +61,8 @@ private struct Row {
     let tile: UnsafeRawPointer
     let tokens: Int
     let blocks: UnsafeRawPointer
+    let trailing: UnsafeRawPointer?
+    let bounds: UnsafePointer<Float>?
     let count: Int
     let c: UnsafeMutablePointer<Float>
     let stride: Int
@@ -137,10 +138,11 @@ extension Four<Sums> {
     /// Adds four steps of 4 columns, the lower or the upper ones of 32.
     @inline(__always)
     mutating func add<Format: PackedFormat>(
-        _: Format.Type, _ tokens: Int, upper: Bool, _ planes: UnsafeRawPointer, _ tile: UnsafeRawPointer
+        _: Format.Type, _ tokens: Int, upper: Bool, _ planes: UnsafeRawPointer, _ trailing: UnsafeRawPointer,
+        _ tile: UnsafeRawPointer
     ) {
         for step in 0..<4 {
-            let first = Format.codes(planes, step), second = Format.codes(planes + 32, step)
+            let first = Format.codes(planes, trailing, step), second = Format.codes(planes + 32, trailing + 32, step)
             let codes = upper ? (first.1, second.1) : (first.0, second.0)
             let words = tile + 8 &* tokens &* (upper ? step &+ 4 : step)
             add(tokens, evenWords(codes), words)
@@ -162,13 +164,12 @@ extension Four<Sums> {
 extension Four<Results> {
     /// - Parameters:
     ///   - numbers: `[columns]` scales of the tile's vectors, of which each token has two.
-    ///   - kind: Which sum the offsets are multiplied by: 1 for that of all 32 columns, 2 and 3 for those of 16.
+    ///   - offsets: What the offsets are multiplied by, for each vector.
     @inline(__always)
     mutating func add(
         _ tokens: Int, _ sums: Four<Sums>, _ scales: (scale: Rows16, offset: Rows16), _ numbers: UnsafePointer<Float>,
-        _ kind: Int
+        _ offsets: UnsafePointer<Float>
     ) {
-        let offsets = numbers + 2 &* tokens &* kind
         a.add(sums.a, scales, numbers[0], offsets[0])
         if tokens > 1 { b.add(sums.b, scales, numbers[2], offsets[2]) }
         if tokens > 2 { c.add(sums.c, scales, numbers[4], offsets[4]) }
@@ -182,22 +183,33 @@ private func multiply<Format: PackedFormat>(_ format: Format.Type, _ tokens: Int
     let layout = row.layout
     var results = Four(Results())
     var (block, x) = (row.blocks, row.tile)
+    var (trailing, bounds) = (row.trailing ?? block, row.bounds)
     for _ in 0..<row.count {
         prefetchLines(block, layout.scaleBytes)
         let shared = Format.shared(block)
         var planes = block + layout.scaleBytes
         for part in 0..<layout.parts {
             prefetchLines(planes, Format.planeBytes)
+            if Format.isSplit { prefetchLines(trailing, PackedLayout.trailingBytes, ahead: 1152) }
             let numbers = (x + 64 &* tokens).assumingMemoryBound(to: Float.self)
+            /// The sums of activations of all 32 columns (1), of the first 16 (2) or of the others (3).
+            @inline(__always)
+            func activations(_ kind: Int) -> UnsafePointer<Float> { numbers + 2 &* tokens &* kind }
             var sums = Four(Sums())
-            sums.add(format, tokens, upper: false, planes, x)
+            sums.add(format, tokens, upper: false, planes, trailing, x)
             if Format.segments == 2 {
-                results.add(tokens, sums, Format.scales(shared, block, part, 0), numbers, 2)
+                results.add(tokens, sums, Format.scales(shared, block, part, 0), numbers, activations(2))
                 sums = Four(Sums())
             }
-            sums.add(format, tokens, upper: true, planes, x)
+            sums.add(format, tokens, upper: true, planes, trailing, x)
             let last = Format.segments &- 1
-            results.add(tokens, sums, Format.scales(shared, block, part, last), numbers, last == 0 ? 1 : 3)
+            var offsets = activations(last == 0 ? 1 : 3)
+            if Format.isBound, let ofBlock = bounds {
+                offsets = ofBlock + 1
+                bounds = ofBlock + 2 &* tokens
+            }
+            results.add(tokens, sums, Format.scales(shared, block, part, last), numbers, offsets)
+            if Format.isSplit { trailing += PackedLayout.trailingBytes }
             planes += layout.planeBytes
             x += IntegerTile.blockBytes(columns: 2 &* tokens)
         }

@@ -16,19 +16,35 @@ protocol PackedFormat {
     static func shared(_ block: UnsafeRawPointer) -> Shared
     /// The codes of steps `step` (in 0..<4) and `step + 4` of eight rows, from the planes of 32 columns.
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i)
+    /// Whether a part of each code is elsewhere in memory; the same with its planes there.
+    static var isSplit: Bool { get }
+    static func codes(_ planes: UnsafeRawPointer, _ trailing: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i)
+    /// Whether offsets are multiplied by what the product has as its `bounds`, instead of the sums of activations.
+    static var isBound: Bool { get }
     /// Scales and offsets of a segment. A weight is `scale · code - offset`.
     static func scales(
         _ shared: Shared, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
     ) -> (scale: Rows16, offset: Rows16)
 }
 
+extension PackedFormat {
+    @inline(__always) static var isSplit: Bool { false }
+    @inline(__always) static var isBound: Bool { false }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
+        codes(planes, step)
+    }
+}
+
 /// Prefetches the data one page ahead of the current weights. The hardware prefetcher stops at page borders, and
 /// restarts with each block of rows that a thread takes; this gains a third of the decode speed.
 ///
-/// - Parameter count: Bytes; best a constant, which unrolls the loop.
+/// - Parameters:
+///   - count: Bytes; best a constant, which unrolls the loop.
+///   - ahead: Bytes ahead.
 @inline(__always)
-func prefetchLines(_ weights: UnsafeRawPointer, _ count: Int) {
-    for line in 0..<(count &+ 63) / 64 { prefetch(weights + (4608 &+ 64 &* line)) }
+func prefetchLines(_ weights: UnsafeRawPointer, _ count: Int, ahead: Int = 4608) {
+    for line in 0..<(count &+ 63) / 64 { prefetch(weights + (ahead &+ 64 &* line)) }
 }
 
 // MARK: Planes
@@ -228,6 +244,37 @@ enum PackedQ8_0: PackedWithScale {
             _mm256_xor_si256(load32(planes + (64 &* step &+ 256)), sign)
         )
     }
+}
+
+/// The leading part of split Q8_0, see `PackedLayout.leadingQ8_0`: codes without their two lowest bits.
+@inline(__always)
+private func leadingCodes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
+    let upper = load32(planes + 64 &* step)
+    return or((mask(shift(upper, 4), -16), mask(upper, -16)), crumbs(planes + 256, step, at: 2))
+}
+
+/// Split Q8_0 with all bits.
+enum SplitQ8_0: PackedWithScale {
+    static var planeBytes: Int { 256 + 128 }
+    static var segments: Int { 1 }
+    static var offset: Float { 128 }
+    @inline(__always) static var isSplit: Bool { true }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) { leadingCodes(planes, step) }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ trailing: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
+        or(leadingCodes(planes, step), crumbs(trailing, step, at: 0))
+    }
+}
+
+/// The leading part of split Q8_0, for upper bounds.
+enum LeadingQ8_0: PackedWithScale {
+    static var planeBytes: Int { 256 + 128 }
+    static var segments: Int { 1 }
+    static var offset: Float { 1 }
+    @inline(__always) static var isBound: Bool { true }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) { leadingCodes(planes, step) }
 }
 
 enum PackedQ6_K: PackedFormat {

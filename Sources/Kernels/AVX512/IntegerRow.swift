@@ -360,7 +360,7 @@ private func multiply<Format: PackedFormat>(
         }
         block += layout.blockBytes
     }
-    let scales = product.scales
+    guard let scales = product.scales else { return }
     @inline(__always)
     func write(_ token: Token, _ index: Int) {
         guard index < product.tokens else { return }

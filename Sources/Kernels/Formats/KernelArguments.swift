@@ -184,8 +184,8 @@ public struct PackedProduct {
     public var layout: PackedLayout
     public var tile: UnsafeRawPointer
     public var tokens: Int
-    /// `[tokens]`: what results are multiplied by.
-    public var scales: UnsafePointer<Float>
+    /// `[tokens]`: what results are multiplied by; `nil` if the tile has its scales.
+    public var scales: UnsafePointer<Float>?
     /// `groups` groups of `blocks` packed blocks each, which cover all columns of the matrix.
     public var weights: UnsafeRawPointer
     public var groups: Int
@@ -201,7 +201,7 @@ public struct PackedProduct {
 
     @inlinable
     public init(
-        layout: PackedLayout, tile: UnsafeRawPointer, tokens: Int, scales: UnsafePointer<Float>,
+        layout: PackedLayout, tile: UnsafeRawPointer, tokens: Int, scales: UnsafePointer<Float>?,
         weights: UnsafeRawPointer, groups: Int, blocks: Int, c: UnsafeMutablePointer<Float>, cStride: Int,
         trailing: UnsafeRawPointer? = nil, bounds: UnsafePointer<Float>? = nil
     ) {
