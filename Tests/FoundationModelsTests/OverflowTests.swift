@@ -100,4 +100,17 @@ import Testing
         let text = String(decoding: prompt.tokens.dropFirst().map { UInt8($0 - 3) }, as: UTF8.self)
         #expect(text.contains("s:Be-nice.") && text.contains(summary))
     }
+
+    @Test(arguments: [("They talked.", "They talked."), ("", "Before."), (" \n", "Before.")])
+    func `a summary that says nothing leaves the earlier one`(said: String, kept: String) async throws {
+        let model = ScriptedLanguageModel(said)
+        let turns = ConversationWindow(try session(turns: 2).transcript).turns
+        #expect(try await Summary.make(of: turns, after: "Before.", by: model, ExecutorStore()) == kept)
+        let asked = try #require(model.script.requests.first?.transcript)
+        // The task is in the user's message, after what it is about.
+        guard case .prompt(let prompt)? = asked.last, asked.count == 1 else { return #expect(Bool(false)) }
+        let text = prompt.segments.text
+        #expect(text.hasPrefix("Summary of what came before: Before.\nUser: "))
+        #expect(text.split(separator: "\n").last?.hasPrefix("Sum up") == true)
+    }
 }
