@@ -247,9 +247,8 @@ let testTargets: [Target] = [
     .testTarget(
         name: "LocalLLMTests",
         dependencies: [
-            "Compute", "Constraint", "Cryptography", "Dialects", "Engine", "GGUF", "JSON", "LocalLLM", "Networks",
-            "Platform",
-            "Template", "Tokenizer", "KernelFormats", "TestSupport",
+            "CImages", "Compute", "Constraint", "Cryptography", "Dialects", "Engine", "GGUF", "JSON", "LocalLLM",
+            "Networks", "Platform", "Template", "Tokenizer", "KernelFormats", "TestSupport",
         ],
         swiftSettings: common),
     .testTarget(

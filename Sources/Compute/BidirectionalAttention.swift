@@ -45,7 +45,7 @@ extension Compute {
     /// Query rows of a tile of blocks: enough that the conversion of keys and values to pages costs little.
     private static let blockTileRows = 8 * BlockAttention.rows
 
-    /// Attention without a causal mask, over contiguous keys and values.
+    /// Attention without a causal mask, over contiguous keys and values. `BLAS.load` must have succeeded.
     ///
     /// - Parameters:
     ///   - queries: `[rows, heads · keyWidth]`.
@@ -108,7 +108,8 @@ extension Compute {
             ?? 0..<span.keys.count
         let kvHead = head / (shape.heads / shape.kvHeads)
         let firstKey = span.keys.lowerBound + seen.lowerBound
-        cblas_sgemm(
+        let blas = BLAS.functions
+        blas.cblas_sgemm(
             CblasRowMajor, CblasNoTrans, CblasTrans, Int32(rows.count), Int32(seen.count), Int32(shape.keyWidth),
             shape.scale, queries[rows.lowerBound] + head * shape.keyWidth, Int32(queries.stride),
             keys[firstKey] + kvHead * shape.keyWidth, Int32(keys.stride), 0, scores, Int32(seen.count))
@@ -123,7 +124,7 @@ extension Compute {
             }
             kernels.softmax(values, seen.count)
         }
-        cblas_sgemm(
+        blas.cblas_sgemm(
             CblasRowMajor, CblasNoTrans, CblasNoTrans, Int32(rows.count), Int32(shape.valueWidth), Int32(seen.count), 1,
             scores, Int32(seen.count), values[firstKey] + kvHead * shape.valueWidth, Int32(values.stride), 0,
             output[rows.lowerBound] + head * shape.valueWidth, Int32(output.stride))

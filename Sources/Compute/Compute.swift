@@ -1,5 +1,4 @@
 import GGUF
-import COpenBLAS
 import Platform
 
 /// The operations that architectures are written in, distributed over the engine's threads.
@@ -30,8 +29,6 @@ package final class Compute {
         pool = ThreadPool(count: threads)
         scratch = (0..<pool.count).map { _ in AlignedBuffer(byteCount: 0) }
         products = ProductList(schemes: kernels.schemes, threads: pool.count)
-        // Our threads call OpenBLAS in parallel; its own threads would only compete with them.
-        openblas_set_num_threads(1)
     }
 
     /// Grows each worker's scratch, which all operations share. Must not be called in a parallel region.

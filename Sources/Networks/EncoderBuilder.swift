@@ -20,6 +20,7 @@ struct EncoderBuilder {
     let mixture: Experts.Shape?
 
     init(_ file: ModelReader, architecture: String, _ family: EncoderFamily) throws(ModelFileError) {
+        try file.loadBLAS()
         let hyper = Hyperparameters(file: file, architecture: architecture)
         self.file = file
         self.family = family

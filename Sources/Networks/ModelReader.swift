@@ -1,5 +1,6 @@
 package import GGUF
 package import Compute
+import Platform
 
 /// The file from which a network is built. Records which tensors are read, and repacks matrices.
 package struct ModelReader {
@@ -21,6 +22,14 @@ package struct ModelReader {
     }
 
     var path: String { file.path }
+
+    /// Loads what attention without a causal mask computes with.
+    func loadBLAS() throws(ModelFileError) {
+        do { try BLAS.load() } catch {
+            throw ModelFileError(.unsupported, "Encoders need OpenBLAS: \(error).", path: path)
+        }
+    }
+
     /// All tensors, hidden ones included; not recorded as read.
     var tensors: [TensorView] { file.tensors }
 

@@ -70,6 +70,8 @@ extension APIError {
         case let error as GuardrailViolation: self = .contentFiltered(error.message)
         case is ServerStopped: self.init(LocalModelError.shutDown, promptField)
         case let error as LocalModelError: self.init(error, promptField)
+        case let error as ImageFileError where error.isLibraryMissing:
+            self.init(status: 501, kind: .server, message: error.description, code: "image_library_missing")
         case let error as ImageFileError:
             self.init(
                 status: 400, kind: .invalidRequest, message: error.description, param: promptField,

@@ -42,6 +42,22 @@ check_programs() {
         [[ -z $others ]] || { echo "error: libraries of $program from elsewhere:" >&2; echo "$others" >&2; exit 1; }
     done
 }
+# Encoders and images need libraries that the package only recommends. Without one the error names it.
+check_libraries() {
+    local data name=vision-gemma3
+    data=$(dirname "${BASH_SOURCE[0]}")/../../../shared/fixtures/more
+    [[ -e $data/$name.mmproj.gguf ]] || { echo "skipped: no reference data in ../shared/fixtures" >&2; return; }
+    cp "$data/$name.gguf" "$data/$name.mmproj.gguf" "$data/images/gradient-64x64.png" "$root/tmp/"
+    local read_image=(inside "$1/bench" image -m "/tmp/$name.gguf" --mmproj "/tmp/$name.mmproj.gguf"
+        --image /tmp/gradient-64x64.png --out /tmp/vectors)
+    for package in libopenblas0 libpng16-16; do
+        if "${read_image[@]}" >"$root/tmp/error" 2>&1; then echo "error: no need of $package" >&2; exit 1; fi
+        cat "$root/tmp/error"
+        grep -q "apt-get install $package" "$root/tmp/error"
+        install_packages "$package"
+    done
+    "${read_image[@]}"
+}
 
 make_system "$suite" "$root"
 if [[ $package == *.tar.xz ]]; then
@@ -51,6 +67,7 @@ if [[ $package == *.tar.xz ]]; then
     name=$(basename "$package" .tar.xz)
     check_programs "/opt/$name/bin" "/opt/$name/share/localllm/hearth-4m.gguf"
     try_server "/opt/$name/bin/shim" --model "/opt/$name/share/localllm/hearth-4m.gguf" --port "$port"
+    check_libraries "/opt/$name/bin"
     echo "== the archive works"
     exit
 fi
@@ -80,3 +97,6 @@ inside env DEBIAN_FRONTEND=noninteractive apt-get purge -y -q localllm >>"$root.
 left=$(comm -13 <(echo "$before") <(paths))
 [[ $left == "$(printf './var/lib/localllm\n./var/lib/localllm/model.gguf')" ]] || { echo "error: left behind:" >&2; echo "$left" >&2; exit 1; }
 echo "== removed; its data stayed"
+install_packages /tmp/package.deb
+check_libraries /usr/bin
+echo "== what it recommends is asked for where it is missing"

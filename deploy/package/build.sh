@@ -2,8 +2,8 @@
 # Packs what `swift build -c release` has built: deploy/package/build.sh deb|dist [FOLDER]
 #
 #   deb    FOLDER/localllm_VERSION-REVISION_ARCH.deb, for the distribution that it was built on and later ones
-#   dist   FOLDER/localllm-VERSION-linux-MACHINE.tar.xz, with the libraries that the programs need but for glibc and
-#          OpenSSL, and its checksum
+#   dist   FOLDER/localllm-VERSION-linux-MACHINE.tar.xz, with the libraries that the programs are linked with but for glibc
+#          and OpenSSL, and its checksum
 #
 # FOLDER: .build/packages unless it is given. REVISION: 1 unless the environment says otherwise. `make deb` and `make dist`
 # build first.
@@ -86,7 +86,8 @@ if [[ $kind == dist ]]; then
     exit
 fi
 
-# A Debian package. What it depends on is what it is linked with and does not bring.
+# A Debian package. What it depends on is what it is linked with and does not bring; the libraries that only encoders and images
+# need are loaded when they are needed.
 mkdir -p "$stage/DEBIAN" "$stage/etc/localllm" "$prefix/lib/systemd/system"
 cp deploy/shim.service "$prefix/lib/systemd/system/"
 cp deploy/package/shim.json "$stage/etc/localllm/"
@@ -105,7 +106,6 @@ depends=$(
         case $package in
             # The version of symbols that programs get from it follows its own.
             libc6) echo "libc6 (>= $(dpkg-query -W -f='${Version}' libc6 | sed 's/-.*//'))" ;;
-            libopenblas0-*) echo "$package | libopenblas0" ;;
             *) echo "$package" ;;
         esac
     done < <(linked "$built"/{shim,chat,bench}) | sort -u | paste -sd, | sed 's/,/, /g'
@@ -118,7 +118,7 @@ Architecture: $architecture
 Maintainer: The LocalLLM authors <localllm@localhost>
 Installed-Size: $(du -sk --exclude=DEBIAN "$stage" | cut -f1)
 Depends: $depends
-Recommends: libjs-katex, libjs-highlight.js, libjs-pdf
+Recommends: libopenblas0, libpng16-16t64 | libpng16-16, libturbojpeg0, libwebp7, libjs-katex, libjs-highlight.js, libjs-pdf
 Section: science
 Priority: optional
 Description: language models on this machine, behind an OpenAI-compatible API

@@ -67,6 +67,7 @@ package struct VisionBuilder {
     }
 
     package func encoder() throws(ModelFileError) -> VisionEncoder {
+        try file.loadBLAS()
         let sizing = try family.sizing(self)
         switch sizing {
         case .dynamic: break

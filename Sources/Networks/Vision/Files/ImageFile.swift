@@ -1,8 +1,16 @@
+import Platform
+
 /// Why an image file could not be decoded, with the expected and the found value.
 public struct ImageFileError: Error, Equatable, Sendable, CustomStringConvertible {
     public let description: String
+    /// Whether the image was not decoded since the system lacks the library for its format.
+    public let isLibraryMissing: Bool
 
-    init(_ description: String) { self.description = description }
+    init(_ description: String) { (self.description, isLibraryMissing) = (description, false) }
+
+    init(missingLibrary error: SharedLibraryError, for format: String) {
+        (description, isLibraryMissing) = ("\(format) images cannot be read here: \(error).", true)
+    }
 
     /// The task was cancelled while the file was decoded.
     static let cancelled = ImageFileError("The image was not decoded: its task was cancelled.")

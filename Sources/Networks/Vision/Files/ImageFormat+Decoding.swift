@@ -1,4 +1,5 @@
 import CImages
+import Platform
 
 // Decoding with the formats' libraries. Only functions that return errors are used: the error handling of libjpeg would
 // `longjmp` over Swift frames.
@@ -7,7 +8,7 @@ extension ImageFormat {
     func decode(_ file: [UInt8], _ limits: RGBImage.Limits) throws(ImageFileError) -> RGBImage {
         switch self {
         case .png:
-            var decoder = try PNGDecoder(file)
+            var decoder = try PNGDecoder(file, ImageLibraries.png())
             return try decoder.image(limits)
         case .jpeg: return try Self.decodeJPEG(file, limits)
         case .webP: return try Self.decodeWebP(file, limits)
@@ -18,19 +19,23 @@ extension ImageFormat {
     }
 
     private static func decodeJPEG(_ file: [UInt8], _ limits: RGBImage.Limits) throws(ImageFileError) -> RGBImage {
-        guard let decoder = tjInitDecompress() else {
+        let library = try ImageLibraries.jpeg().functions.pointee
+        guard let decoder = library.tjInitDecompress() else {
             throw ImageFileError("Not enough memory to decode the JPEG image.")
         }
-        defer { tjDestroy(decoder) }
+        defer { _ = library.tjDestroy(decoder) }
         func failure() -> ImageFileError {
-            ImageFileError("The JPEG image is damaged: \(String(cString: tjGetErrorStr2(decoder))).")
+            let reason = library.tjGetErrorStr2(decoder).map { String(cString: $0) } ?? "unknown error"
+            return ImageFileError("The JPEG image is damaged: \(reason).")
         }
         // Like other programs, tolerate damage that the library can recover from.
-        func isFatal(_ status: Int32) -> Bool { status != 0 && tjGetErrorCode(decoder) != TJERR_WARNING.rawValue }
+        func isFatal(_ status: Int32) -> Bool {
+            status != 0 && library.tjGetErrorCode(decoder) != TJERR_WARNING.rawValue
+        }
 
         var (width, height, sampling, colors) = (Int32(0), Int32(0), Int32(0), Int32(0))
         let length = UInt(file.count)
-        let status = tjDecompressHeader3(decoder, file, length, &width, &height, &sampling, &colors)
+        let status = library.tjDecompressHeader3(decoder, file, length, &width, &height, &sampling, &colors)
         if isFatal(status) { throw failure() }
         let size = RGBImage.Size(width: Int(width), height: Int(height))
         try limits.check(size, "JPEG")
@@ -38,7 +43,7 @@ extension ImageFormat {
         let isPrinted = colors == TJCS_CMYK.rawValue || colors == TJCS_YCCK.rawValue
         var pixels = [UInt8](repeating: 0, count: (isPrinted ? 4 : 3) * size.width * size.height)
         // Limits the number of scans: a file with too many would take minutes.
-        let decoded = tjDecompress2(
+        let decoded = library.tjDecompress2(
             decoder, file, length, &pixels, width, 0, height, (isPrinted ? TJPF_CMYK : TJPF_RGB).rawValue,
             TJFLAG_ACCURATEDCT | TJFLAG_LIMITSCANS)
         if isFatal(decoded) { throw failure() }
@@ -54,8 +59,9 @@ extension ImageFormat {
     }
 
     private static func decodeWebP(_ file: [UInt8], _ limits: RGBImage.Limits) throws(ImageFileError) -> RGBImage {
+        let library = try ImageLibraries.webP().functions.pointee
         var features = WebPBitstreamFeatures()
-        let status = WebPGetFeatures(file, file.count, &features)
+        let status = library.WebPGetFeaturesInternal(file, file.count, &features, WEBP_DECODER_ABI_VERSION)
         guard status == VP8_STATUS_OK else {
             throw ImageFileError("The WebP image is damaged: status \(status.rawValue) of its header.")
         }
@@ -68,7 +74,8 @@ extension ImageFormat {
         let channels = hasAlpha ? 4 : 3
         var pixels = [UInt8](repeating: 0, count: channels * size.width * size.height)
         let result = pixels.withUnsafeMutableBufferPointer { pixels in
-            decodeWebP(file, mode: hasAlpha ? MODE_RGBA : MODE_RGB, rowBytes: channels * size.width, into: pixels)
+            decodeWebP(
+                file, library, mode: hasAlpha ? MODE_RGBA : MODE_RGB, rowBytes: channels * size.width, into: pixels)
         }
         if Task.isCancelled { throw .cancelled }
         guard result == VP8_STATUS_OK else {
@@ -79,18 +86,19 @@ extension ImageFormat {
 
     /// Decodes piece by piece, until the task is cancelled.
     private static func decodeWebP(
-        _ file: [UInt8], mode: WEBP_CSP_MODE, rowBytes: Int, into pixels: UnsafeMutableBufferPointer<UInt8>
+        _ file: [UInt8], _ library: libwebp, mode: WEBP_CSP_MODE, rowBytes: Int,
+        into pixels: UnsafeMutableBufferPointer<UInt8>
     ) -> VP8StatusCode {
-        guard let decoder = WebPINewRGB(mode, pixels.baseAddress, pixels.count, Int32(rowBytes)) else {
+        guard let decoder = library.WebPINewRGB(mode, pixels.baseAddress, pixels.count, Int32(rowBytes)) else {
             return VP8_STATUS_OUT_OF_MEMORY
         }
-        defer { WebPIDelete(decoder) }
+        defer { library.WebPIDelete(decoder) }
         // Each piece searches the chunks before the pixels again.
         let piece = max(1 << 16, file.count / 64)
         var (count, status) = (0, VP8_STATUS_SUSPENDED)
         while status == VP8_STATUS_SUSPENDED, count < file.count, !Task.isCancelled {
             count = min(count + piece, file.count)
-            status = WebPIUpdate(decoder, file, count)
+            status = library.WebPIUpdate(decoder, file, count)
         }
         return status
     }

@@ -1,4 +1,5 @@
 import CImages
+import Platform
 
 /// Decodes a PNG file up to its last row and no further: a megabyte of surplus data can inflate to a gigabyte.
 ///
@@ -16,11 +17,11 @@ struct PNGDecoder: ~Copyable {
     /// Maximum length of a chunk other than `IDAT`: a palette of 256 colors has 768 bytes.
     private static let chunkBytes = 1024
 
-    init(_ file: [UInt8]) throws(ImageFileError) {
+    init(_ file: [UInt8], _ library: SharedLibrary<libpng>) throws(ImageFileError) {
         self.file = file
         reader = .allocate(capacity: 1)
         reader.initialize(to: png_reader())
-        guard png_reader_start(reader) != 0 else {
+        guard png_reader_start(reader, library.functions) != 0 else {
             throw ImageFileError("Not enough memory to decode the PNG image.")
         }
     }
