@@ -160,7 +160,10 @@ arm: packages
 house:
 	@Tests/House/measure.sh
 
+# Swift before 6.2 refuses the manifest for the version in its first line, and reads a copy.
+MANIFEST_COPY := Package@swift-6.0.swift
 lint: swift
+	@sed '1s/6\.2/6.0/' Package.swift | cmp -s - $(MANIFEST_COPY) || { echo "error: $(MANIFEST_COPY) is old: make manifest" >&2; exit 1; }
 	swift format lint --strict --recursive Sources $(if $(OLDER),,Tests) Package.swift
 	Tests/House/layout.sh
 	Tests/House/pointers.sh
@@ -170,7 +173,10 @@ format: swift
 	# Links among the fuzz harnesses would become copies.
 	find Sources Tests Package.swift -name '*.swift' -type f -exec swift format --in-place {} +
 
-.PHONY: swift
+.PHONY: swift manifest
+manifest:
+	sed '1s/6\.2/6.0/' Package.swift > $(MANIFEST_COPY)
+
 swift:
 	@command -v swift >/dev/null || { echo "error: no 'swift' on the PATH; install Swift 6.2 or later, see swift.org/install" >&2; exit 1; }
 
@@ -197,10 +203,6 @@ packages:
 	    sudo=(); (( $$(id -u) == 0 )) || sudo=(sudo); \
 	    "$${sudo[@]}" apt-get update; \
 	    "$${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$${missing[@]}"; \
-	fi
-	@# Swift before 6.2 refuses the manifest for the version in its first line, and reads this copy.
-	@if swift --version 2>/dev/null | grep -q 'Swift version 6\.[01]'; then \
-	    sed '1s/6\.2/6.0/' Package.swift > Package@swift-6.0.swift; \
 	fi
 
 model: packages
