@@ -36,17 +36,18 @@ LIBRARY(libpng, LIBPNG_FUNCTIONS)
 LIBRARY(turbojpeg, TURBOJPEG_FUNCTIONS)
 LIBRARY(libwebp, LIBWEBP_FUNCTIONS)
 
-// For the callbacks of libpng, which would have to ask libpng for a pointer of ours. All readers have the same. Used by
-// one file only.
-static inline const struct libpng **png_reader_functions(void) {
+// For the callbacks of libpng, which would have to ask libpng for a pointer of ours. All readers have the same. Each object file
+// that starts readers has a variable of its own, and so have the callbacks that it registers.
+static inline const struct libpng **png_callback_functions(void) {
   static const struct libpng *functions;
   return &functions;
 }
-#define PNG __atomic_load_n(png_reader_functions(), __ATOMIC_RELAXED)
+#define PNG __atomic_load_n(png_callback_functions(), __ATOMIC_RELAXED)
 
 // libpng's progressive reader. libpng reports errors by longjmp, which must not cross Swift frames: these functions
 // catch it. Between two of them the caller can stop.
 struct png_reader {
+  const struct libpng *functions;
   png_structp png;
   png_infop info;
   // Rows from the top, `channels` bytes per pixel. Set by the caller once `channels` is known.
@@ -93,31 +94,32 @@ static inline void png_reader_on_row(png_structp png, png_bytep row, png_uint_32
 
 // Returns 0 if there is no memory. The reader must not move.
 static inline int png_reader_start(struct png_reader *reader, const struct libpng *functions) {
-  __atomic_store_n(png_reader_functions(), functions, __ATOMIC_RELAXED);
+  __atomic_store_n(png_callback_functions(), functions, __ATOMIC_RELAXED);
   memset(reader, 0, sizeof *reader);
-  reader->png = PNG->png_create_read_struct(PNG_LIBPNG_VER_STRING, reader, png_reader_error, png_reader_warning);
+  reader->functions = functions;
+  reader->png = reader->functions->png_create_read_struct(PNG_LIBPNG_VER_STRING, reader, png_reader_error, png_reader_warning);
   if (reader->png == NULL) return 0;
-  reader->info = PNG->png_create_info_struct(reader->png);
+  reader->info = reader->functions->png_create_info_struct(reader->png);
   if (reader->info == NULL) return 0;
-  PNG->png_set_progressive_read_fn(reader->png, reader, png_reader_on_header, png_reader_on_row, NULL);
+  reader->functions->png_set_progressive_read_fn(reader->png, reader, png_reader_on_header, png_reader_on_row, NULL);
   return 1;
 }
 
 // Reads the next bytes of the file. Returns 0 after an error; then the reader can only be freed.
 static inline int png_reader_read(struct png_reader *reader, const void *bytes, size_t count) {
-  if (setjmp(*PNG->png_set_longjmp_fn(reader->png, longjmp, sizeof(jmp_buf)))) return 0;
-  PNG->png_process_data(reader->png, reader->info, (png_bytep)bytes, count);
+  if (setjmp(*reader->functions->png_set_longjmp_fn(reader->png, longjmp, sizeof(jmp_buf)))) return 0;
+  reader->functions->png_process_data(reader->png, reader->info, (png_bytep)bytes, count);
   return 1;
 }
 
 // Whether all rows of all passes were read.
 static inline int png_reader_has_all_rows(struct png_reader *reader) {
   if (reader->channels == 0) return 0;
-  return PNG->png_get_interlace_type(reader->png, reader->info) == PNG_INTERLACE_NONE
-             ? PNG->png_get_current_row_number(reader->png) >= PNG->png_get_image_height(reader->png, reader->info)
-             : PNG->png_get_current_pass_number(reader->png) > 6;
+  return reader->functions->png_get_interlace_type(reader->png, reader->info) == PNG_INTERLACE_NONE
+             ? reader->functions->png_get_current_row_number(reader->png) >= reader->functions->png_get_image_height(reader->png, reader->info)
+             : reader->functions->png_get_current_pass_number(reader->png) > 6;
 }
 
 static inline void png_reader_free(struct png_reader *reader) {
-  PNG->png_destroy_read_struct(&reader->png, &reader->info, NULL);
+  reader->functions->png_destroy_read_struct(&reader->png, &reader->info, NULL);
 }
