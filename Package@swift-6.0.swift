@@ -215,8 +215,9 @@ let programs: [Target] = [
     .executableTarget(
         name: "ShimProgram", dependencies: ["AppGateway", "Shim"], path: "Sources/Shim/Program", swiftSettings: common),
     .executableTarget(
-        name: "Chat", dependencies: ["CEdit", "Client", "LocalLLM", "Providers", "CommandLineParsing"] + surfaceModule,
-        swiftSettings: common),
+        name: "Chat", dependencies: ["CEdit", "Client", "LocalLLM", "CommandLineParsing"] + surfaceModule,
+        // An example of what apps can do: it sees what they see.
+        packageAccess: false, swiftSettings: common),
     .executableTarget(
         name: "Bench",
         dependencies: [
