@@ -56,7 +56,7 @@ package final class ContinuationReading: @unchecked Sendable {
     private var state: SequenceState?
     private var open: [Open] = []
     private var results: [[Double]]
-    private var pace = ReadingPace()
+    private var pace = StepPace()
     /// Maximum bytes of recurrent state that a step copies.
     private static let copiedBytes = 256 << 20
 
@@ -71,19 +71,19 @@ package final class ContinuationReading: @unchecked Sendable {
     ///
     /// - Parameter company: Who waits. Beside nobody branches are read in steps as large as those of a lone prompt.
     /// - Returns: Whether anything is left.
-    package func readStep(_ network: any Network, _ compute: Compute, beside company: ReadingCompany) -> Bool {
+    package func readStep(_ network: any Network, _ compute: Compute, beside company: StepCompany) -> Bool {
         guard let start = prompt.state, !isDone else { return false }
         var step = Step()
         step.isAbandoned = { [self] in isCancelled.load(ordering: .relaxed) }
         let most = max(1, Self.copiedBytes / max(1, start.shape.recurrentBytes))
-        let rows = pace.rows(beside: company)
+        let rows = pace.rows(beside: company, of: start.shape)
         let reads =
             open.isEmpty
             ? addBranches(to: &step, after: start, rows: company == .nobody ? StateShape.stepRows : rows, most)
             : addContinuations(to: &step, rows: rows, most)
         let started = ContinuousClock.now
         let logits = network.forward(step, on: compute)
-        pace.learn(rows: step.tokens.count, since: started)
+        pace.learn(rows: step.tokens.count, seconds: (.now - started) / .seconds(1))
         guard !isCancelled.load(ordering: .relaxed) else { return false }
         collect(reads, logits, compute)
         return !isDone

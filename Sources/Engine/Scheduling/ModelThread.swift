@@ -31,12 +31,6 @@ package final class ModelThread: @unchecked Sendable {
         var isStopped = false
     }
 
-    /// Target duration of a step with prefill beside other sequences, which wait for it, as do requests that arrive.
-    private static let secondsOfStep = 0.02
-    /// The same while several clients have running sequences.
-    private static let secondsOfSharedStep = 0.01
-    /// Minimum rows of such a step, with answers and without: fewer would read the weights too often.
-    private static let leastRows = (beside: pageTokens, alone: 128)
     package static let concurrency = 64
 
     private let inbox: Mutex<Inbox>
@@ -62,12 +56,14 @@ package final class ModelThread: @unchecked Sendable {
     private var slots = Slots()
     /// Sequences whose prompts are looked up on disk; they are not scheduled yet.
     private var lookedUp: [Scheduler.ID: Request] = [:]
-    /// Seconds per prompt row in recent steps; sizes the next step.
-    private var secondsOfRow = 0.0
+    /// Sizes steps with prompts.
+    private var pace = StepPace()
     /// Times of decoding steps.
     private var stepCost = StepCost()
     /// Embeddings, scores and other work to run between steps.
     private var readings = FairQueue<Reading>()
+    /// Whether the next step has no prompts, because a reading follows it.
+    private var isReadingDue = false
     /// Bytes of states at the last check of free memory, and the earliest time of the next: reading the kernel's files takes
     /// longer than a step of a small model.
     private var reviewedBytes = 0
@@ -166,7 +162,7 @@ package final class ModelThread: @unchecked Sendable {
     }
 
     /// What waits for the engine's thread beside what it runs now. Only for the body of `perform`.
-    package var waiting: ReadingCompany {
+    package var waiting: StepCompany {
         scheduler.isAnswering ? .answers : sequences.isEmpty && readings.isEmpty ? .nobody : .others
     }
 
@@ -220,8 +216,16 @@ package final class ModelThread: @unchecked Sendable {
                 continue
             }
             compute(entries)
-            read(isAlone: entries.isEmpty)
+            // Answers wait for prompts or for a reading, not for both: the two take turns.
+            isReadingDue = !isReadingDue && scheduler.isAnswering && entries.contains { !$0.isAnswer } && hasReading
+            if !isReadingDue { read(isAlone: entries.isEmpty) }
         }
+    }
+
+    /// Whether a reading may run beside generation now.
+    private var hasReading: Bool {
+        let now = ContinuousClock.now
+        return readings.hasNext { shares.mayRead($0, at: now) }
     }
 
     /// Runs one piece of the readings.
@@ -274,7 +278,7 @@ package final class ModelThread: @unchecked Sendable {
         lookedUp[id] = request
         disk.find(
             request.tokens[...], request.images, after: key, known: path.count, client: request.client ?? "\(-id)",
-            secondsOfRow: secondsOfRow, bytes: scheduler.capacity / 2
+            secondsOfRow: pace.secondsOfRow, bytes: scheduler.capacity / 2
         ) { [weak self] found in self?.send(.found(id, found)) }
         return true
     }
@@ -316,11 +320,9 @@ package final class ModelThread: @unchecked Sendable {
     /// Maximum prompt rows of the next step.
     private var rowsOfStep: Int {
         guard sequences.count > 1 else { return StateShape.stepRows }
-        let least = scheduler.isAnswering || scheduler.isShared ? Self.leastRows.beside : Self.leastRows.alone
-        // The prompts so far were shorter than a page: this step measures.
-        guard secondsOfRow > 0 else { return least }
-        let seconds = scheduler.isShared ? Self.secondsOfSharedStep : Self.secondsOfStep
-        return min(StateShape.stepRows, max(least, Int(seconds / secondsOfRow) / pageTokens * pageTokens))
+        if isReadingDue { return 0 }
+        let isWaitedFor = scheduler.isAnswering || scheduler.isShared
+        return pace.rows(beside: isWaitedFor ? .answers : .others, of: network.stateShape)
     }
 
     private func schedule(_ rows: Int) -> [Scheduler.Entry] {
@@ -387,8 +389,8 @@ package final class ModelThread: @unchecked Sendable {
             }
             return
         }
-        if step.tokens.count - step.answerRows >= pageTokens {
-            secondsOfRow = (ended - started) / .seconds(1) / Double(step.tokens.count)
+        if step.tokens.count - step.answerRows >= StepPace.leastRows {
+            pace.learn(rows: step.tokens.count, seconds: (ended - started) / .seconds(1))
         }
         if step.answerRows == step.tokens.count {
             stepCost.learn(rows: step.tokens.count, seconds: (ended - started) / .seconds(1))

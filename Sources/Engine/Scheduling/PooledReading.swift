@@ -24,7 +24,7 @@ package final class PooledReading: @unchecked Sendable {
     /// Sum, first or last of the current input's states so far.
     private var pooled: [Double] = []
     private var results: [[Float]] = []
-    private var pace = ReadingPace()
+    private var pace = StepPace()
 
     package init(
         _ inputs: [[Int32]], _ pooling: Pooling, model: String, head: PoolingHead, splitsInputs: Bool,
@@ -43,13 +43,13 @@ package final class PooledReading: @unchecked Sendable {
     /// Computes a step.
     ///
     /// - Returns: Whether inputs are left.
-    package func readStep(_ network: any Network, _ compute: Compute, beside company: ReadingCompany) -> Bool {
+    package func readStep(_ network: any Network, _ compute: Compute, beside company: StepCompany) -> Bool {
         guard next < inputs.count, !isCancelled.load(ordering: .relaxed) else { return false }
         var step = Step()
         step.output = .states
         step.isAbandoned = { [self] in isCancelled.load(ordering: .relaxed) }
         var parts: [Range<Int>] = []
-        let rows = pace.rows(beside: company)
+        let rows = pace.rows(beside: company, of: network.stateShape)
         while next < inputs.count {
             let input = inputs[next]
             let room = rows - step.tokens.count
@@ -65,7 +65,7 @@ package final class PooledReading: @unchecked Sendable {
         }
         let started = ContinuousClock.now
         let states = network.forward(step, on: compute)
-        pace.learn(rows: step.tokens.count, since: started)
+        pace.learn(rows: step.tokens.count, seconds: (.now - started) / .seconds(1))
         guard !isCancelled.load(ordering: .relaxed) else { return false }
         collect(states, of: step, parts, compute)
         return next < inputs.count

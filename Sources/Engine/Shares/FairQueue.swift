@@ -6,6 +6,9 @@ struct FairQueue<Element> {
 
     var isEmpty: Bool { turns.isEmpty }
 
+    /// Whether `next` would return a piece.
+    func hasNext(where mayHaveTurn: (_ client: String) -> Bool) -> Bool { turns.contains(where: mayHaveTurn) }
+
     mutating func append(_ element: Element, of client: String) {
         if waiting[client] == nil { turns.append(client) }
         waiting[client, default: []].append(element)
