@@ -63,22 +63,17 @@ package struct KernelSet: Sendable {
 
     package static let portable = KernelSet(
         tier: .portable, packedFormats: [],
-        rmsNorm: { KernelsPortable.rmsNorm($0, weight: $1, epsilon: $2, into: $3, count: $4) },
-        layerNorm: { KernelsPortable.layerNorm($0, weight: $1, epsilon: $2, into: $3, count: $4) },
-        gate: { KernelsPortable.gate($0, $1, $2, into: $3, count: $4) },
-        activate: { KernelsPortable.activate($0, $1, into: $2, count: $3) },
-        attendPage: { KernelsPortable.attendPage($0) },
+        rmsNorm: KernelsPortable.rmsNorm, layerNorm: KernelsPortable.layerNorm, gate: KernelsPortable.gate,
+        activate: KernelsPortable.activate, attendPage: KernelsPortable.attendPage,
         widenHalves: { page, keyWidth, valueWidth, destination, _ in
             KernelsPortable.widenHalves(page, keyWidth: keyWidth, valueWidth: valueWidth, into: destination)
         },
         widenQuantized: { page, layout, destination, _ in
             KernelsPortable.widenQuantized(page, layout, into: destination)
         },
-        recurrent: .portable, rows: .portable, softmax: { KernelsPortable.softmax($0, count: $1) },
-        dequantize: { KernelsPortable.dequantize($0, $1, into: $2, count: $3) },
-        quantize: { KernelsPortable.quantize($0, $1, importance: $2, into: $3, count: $4) },
-        multiplyFloats: { KernelsPortable.multiplyFloats($0) }, multiplyHalves: nil, products: nil,
-        peaks: .portable)
+        recurrent: .portable, rows: .portable, softmax: KernelsPortable.softmax,
+        dequantize: KernelsPortable.dequantize, quantize: KernelsPortable.quantize,
+        multiplyFloats: KernelsPortable.multiplyFloats, peaks: .portable)
 }
 
 /// Integer matrix products; the tiers' functions document the arguments.
@@ -91,7 +86,7 @@ struct ProductKernels: Sendable {
     /// The most tokens that are multiplied by `multiplyTokens`, if all have 14 bits.
     var fewTokens = 1
     /// Bytes per 32 columns of a panel for tokens in 14 bits.
-    var pairPanelBytes: @Sendable (_ segments: Int) -> Int = { IntegerPanel.blockBytes(segments: $0) }
+    var pairPanelBytes: @Sendable (_ segments: Int) -> Int = IntegerPanel.blockBytes
     var roundToken:
         @Sendable (
             UnsafePointer<Float>, _ count: Int, _ pair: Bool, UnsafeMutableRawPointer, _ columns: Int, _ column: Int
@@ -167,9 +162,7 @@ package struct PeakLoops: Sendable {
     package let words: @Sendable (_ rounds: Int) -> Void
     package let bytes: @Sendable (_ rounds: Int) -> Void
     /// Reads memory with loads as wide as the kernels'.
-    package var read: @Sendable (_ memory: UnsafeRawPointer, _ bytes: Int) -> UInt64 = {
-        KernelsPortable.readAll($0, bytes: $1)
-    }
+    package var read: @Sendable (_ memory: UnsafeRawPointer, _ bytes: Int) -> UInt64 = KernelsPortable.readAll
 
     static let portable = PeakLoops(
         operations: (

@@ -21,15 +21,10 @@ struct RowKernels: Sendable {
         @Sendable (_ key: Row, _ value: Row, UnsafeMutableRawPointer, QuantizedPage, _ token: Int) -> Void
 
     static let portable = RowKernels(
-        dot: { KernelsPortable.dot($0, $1, count: $2) },
-        add: { KernelsPortable.add($0, $1, count: $2) },
-        addMultiple: { KernelsPortable.add($0, $1, times: $2, count: $3) },
-        addLowRank: { KernelsPortable.addLowRank($0) },
-        softcap: { KernelsPortable.softcap($0, limit: $1, into: $2, count: $3) },
-        rotateAdjacent: { KernelsPortable.rotateAdjacent($0, cos: $1, sin: $2, pairs: $3) },
-        rotateHalves: { KernelsPortable.rotateHalves($0, cos: $1, sin: $2, pairs: $3) },
-        transpose: { KernelsPortable.transpose($0, stride: $1, rows: $2, columns: $3, into: $4, targetStride: $5) },
-        storeHalf: { KernelsPortable.storeHalf($0, into: $1, stride: $2, count: $3) },
-        hadamard: { KernelsPortable.hadamard($0, count: $1) },
-        storeQuantized: { KernelsPortable.storeQuantized(key: $0, value: $1, in: $2, $3, token: $4) })
+        dot: KernelsPortable.dot, add: KernelsPortable.add(_:_:count:),
+        addMultiple: KernelsPortable.add(_:_:times:count:),
+        addLowRank: KernelsPortable.addLowRank, softcap: KernelsPortable.softcap,
+        rotateAdjacent: KernelsPortable.rotateAdjacent, rotateHalves: KernelsPortable.rotateHalves,
+        transpose: KernelsPortable.transpose, storeHalf: KernelsPortable.storeHalf, hadamard: KernelsPortable.hadamard,
+        storeQuantized: KernelsPortable.storeQuantized)
 }

@@ -94,13 +94,18 @@ private func checkSmallProducts(_ kernels: RecurrentKernels) {
                 for (isTransposed, decayStride) in [(false, -1), (true, 0), (false, 1), (true, 1)] {
                     let (aRow, aColumn) = isTransposed ? (1, rows) : (depth, 1)
                     func run(_ kernels: RecurrentKernels) -> [Float] {
-                        var c = old
-                        factors.withUnsafeBufferPointer {
+                        func run(
+                            _ a: UnsafePointer<Float>, _ b: UnsafePointer<Float>, _ decay: UnsafePointer<Float>,
+                            _ c: UnsafeMutablePointer<Float>
+                        ) {
                             kernels.smallProduct(
-                                a, aRow, aColumn, b, stride, decayStride < 0 ? nil : $0.baseAddress!,
-                                max(0, decayStride),
-                                &c, stride, rows, depth, columns)
+                                SmallProduct(
+                                    a: a, aRow: aRow, aColumn: aColumn, b: b, bStride: stride,
+                                    decay: decayStride < 0 ? nil : decay, decayStride: max(0, decayStride), c: c,
+                                    cStride: stride, rows: rows, depth: depth, columns: columns))
                         }
+                        var c = old
+                        run(a, b, factors, &c)
                         return c
                     }
                     // Sums of depth + 1 terms of at most 1, one rounding less a term in one of the two.
@@ -119,8 +124,16 @@ private func checkDecay(_ kernels: RecurrentKernels) {
         let rows = random(count * width, seed: 5), decay = random(width, seed: 6, 0...1)
         let x = random(width, seed: 7), y = random(width, seed: 8)
         func run(_ kernels: RecurrentKernels) -> (rows: [Float], products: [Float]) {
+            func run(
+                _ rows: UnsafeMutablePointer<Float>, _ decay: UnsafePointer<Float>, _ x: UnsafePointer<Float>,
+                _ before: UnsafeMutablePointer<Float>, _ y: UnsafePointer<Float>, _ after: UnsafeMutablePointer<Float>
+            ) {
+                kernels.decayRows(
+                    RowDecay(
+                        rows: rows, count: count, width: width, decay: decay, x: x, before: before, y: y, after: after))
+            }
             var rows = rows, before = [Float](repeating: 0, count: count + 1), after = before
-            kernels.decayRows(&rows, count, width, decay, x, &before, y, &after)
+            run(&rows, decay, x, &before, y, &after)
             return (rows, before + after)
         }
         let (found, expected) = (run(kernels), run(.portable))
@@ -137,13 +150,18 @@ private func checkConvolution(_ kernels: RecurrentKernels) {
         let weights = random(taps * channels, seed: 20), bias = random(channels, seed: 21)
         for (silu, isBiased) in [(false, false), (true, false), (false, true), (true, true)] {
             func run(_ kernels: RecurrentKernels) -> [Float] {
+                func run(
+                    _ inputs: UnsafePointer<UnsafePointer<Float>>, _ weights: UnsafePointer<Float>,
+                    _ bias: UnsafePointer<Float>, _ y: UnsafeMutablePointer<Float>
+                ) {
+                    kernels.convolve(
+                        Convolution(
+                            inputs: inputs, weights: weights, bias: isBiased ? bias : nil, taps: taps,
+                            channels: channels, silu: silu, y: y))
+                }
                 var y = [Float](repeating: 0, count: channels)
                 inputs.withUnsafeBufferPointer { inputs in
-                    bias.withUnsafeBufferPointer { bias in
-                        kernels.convolve(
-                            (0..<taps).map { inputs.baseAddress! + $0 * channels }, weights,
-                            isBiased ? bias.baseAddress! : nil, taps, channels, silu, &y)
-                    }
+                    run((0..<taps).map { inputs.baseAddress! + $0 * channels }, weights, bias, &y)
                 }
                 return y
             }
@@ -162,9 +180,18 @@ private func checkScan(_ kernels: RecurrentKernels) {
         let a = random(states * channels, seed: 34, -4...0), d = random(channels, seed: 35)
         let state = random(states * channels, seed: 36)
         func run(_ kernels: RecurrentKernels) -> (state: [Float], y: [Float]) {
+            func run(
+                _ x: UnsafePointer<Float>, _ delta: UnsafePointer<Float>, _ b: UnsafePointer<Float>,
+                _ c: UnsafePointer<Float>, _ a: UnsafePointer<Float>, _ d: UnsafePointer<Float>,
+                _ h: UnsafeMutablePointer<Float>, _ y: UnsafeMutablePointer<Float>
+            ) {
+                kernels.selectiveScan(
+                    SelectiveScan(
+                        x: x, delta: delta, stride: stride, b: b, c: c, selectStride: selectStride, a: a, d: d, h: h,
+                        stateStride: channels, tokens: tokens, channels: channels, states: states, y: y))
+            }
             var state = state, y = [Float](repeating: 0, count: tokens * stride)
-            kernels.selectiveScan(
-                x, delta, stride, b, c, selectStride, a, d, &state, channels, tokens, channels, states, &y)
+            run(x, delta, b, c, a, d, &state, &y)
             return (state, y)
         }
         let (found, expected) = (run(kernels), run(.portable))

@@ -1,6 +1,7 @@
 #if arch(x86_64)
     import CIntrinsics
     import Foundation
+    import KernelFormats
     import KernelsAVX2
     import KernelsPortable
     import TestSupport
@@ -22,28 +23,23 @@
                 let old = random(rows * stride, seed: 3), factors = random(rows, seed: 4, 0...1)
                 for isTransposed in [false, true] {
                     for decayStride in [nil, 0, 1] {
-                        func run(_ kernel: (UnsafePointer<Float>?, UnsafeMutablePointer<Float>) -> Void) -> [Float] {
-                            var c = old
-                            c.withUnsafeMutableBufferPointer { c in
-                                factors.withUnsafeBufferPointer {
-                                    kernel(decayStride == nil ? nil : $0.baseAddress!, c.baseAddress!)
-                                }
+                        let (aRow, aColumn) = isTransposed ? (1, rows) : (depth, 1)
+                        func run(_ kernel: (SmallProduct) -> Void) -> [Float] {
+                            func run(
+                                _ a: UnsafePointer<Float>, _ b: UnsafePointer<Float>, _ decay: UnsafePointer<Float>,
+                                _ c: UnsafeMutablePointer<Float>
+                            ) {
+                                kernel(
+                                    SmallProduct(
+                                        a: a, aRow: aRow, aColumn: aColumn, b: b, bStride: stride,
+                                        decay: decayStride == nil ? nil : decay, decayStride: decayStride ?? 0, c: c,
+                                        cStride: stride, rows: rows, depth: depth, columns: columns))
                             }
+                            var c = old
+                            run(a, b, factors, &c)
                             return c
                         }
-                        let (aRow, aColumn) = isTransposed ? (1, rows) : (depth, 1)
-                        let expected = run {
-                            KernelsPortable.smallProduct(
-                                a, aRow: aRow, aColumn: aColumn, b, bStride: stride, decay: $0,
-                                decayStride: decayStride ?? 0, into: $1, cStride: stride, rows: rows, depth: depth,
-                                columns: columns)
-                        }
-                        let found = run {
-                            KernelsAVX2.smallProduct(
-                                a, aRow: aRow, aColumn: aColumn, b, bStride: stride, decay: $0,
-                                decayStride: decayStride ?? 0, into: $1, cStride: stride, rows: rows, depth: depth,
-                                columns: columns)
-                        }
+                        let (expected, found) = (run(KernelsPortable.smallProduct), run(KernelsAVX2.smallProduct))
                         // Sums of depth + 1 terms of at most 1, one rounding less a term in one of the two.
                         let tolerance = Float.ulpOfOne * Float((depth + 1) * (depth + 1))
                         for (x, y) in zip(found, expected) { #expect(abs(x - y) <= tolerance) }
@@ -56,18 +52,23 @@
         func `rows that decay between two products`(count: Int, width: Int) {
             let rows = random(count * width, seed: 5), decay = random(width, seed: 6, 0...1)
             let x = random(width, seed: 7), y = random(width, seed: 8)
-            var (expectedRows, foundRows) = (rows, rows)
-            var expected = [Float](repeating: 0, count: 2 * count + 2), found = expected
-            expected.withUnsafeMutableBufferPointer { out in
-                KernelsPortable.decayRows(
-                    &expectedRows, count: count, width: width, by: decay, before: x, into: out.baseAddress!, after: y,
-                    into: out.baseAddress! + count + 1)
+            func run(_ kernel: (RowDecay) -> Void) -> (rows: [Float], products: [Float]) {
+                func run(
+                    _ rows: UnsafeMutablePointer<Float>, _ decay: UnsafePointer<Float>, _ x: UnsafePointer<Float>,
+                    _ y: UnsafePointer<Float>, _ products: UnsafeMutablePointer<Float>
+                ) {
+                    kernel(
+                        RowDecay(
+                            rows: rows, count: count, width: width, decay: decay, x: x, before: products, y: y,
+                            after: products + count + 1))
+                }
+                var decayed = rows, products = [Float](repeating: 0, count: 2 * count + 2)
+                run(&decayed, decay, x, y, &products)
+                return (decayed, products)
             }
-            found.withUnsafeMutableBufferPointer { out in
-                KernelsAVX2.decayRows(
-                    &foundRows, count: count, width: width, by: decay, before: x, into: out.baseAddress!, after: y,
-                    into: out.baseAddress! + count + 1)
-            }
+            let ((expectedRows, expected), (foundRows, found)) = (
+                run(KernelsPortable.decayRows), run(KernelsAVX2.decayRows)
+            )
             #expect(foundRows == expectedRows)
             // Sums of `width` products of at most 1, in another order.
             for (a, b) in zip(found, expected) { #expect(abs(a - b) <= Float.ulpOfOne * Float(width * width) / 4) }
@@ -79,17 +80,21 @@
             let weights = random(taps * channels, seed: 20), bias = random(channels, seed: 21)
             for silu in [false, true] {
                 for isBiased in [false, true] {
-                    var expected = [Float](repeating: 0, count: channels), found = expected
-                    bias.withUnsafeBufferPointer { bias in
-                        let bias = isBiased ? bias.baseAddress! : nil
-                        withPointers(inputs) { inputs in
-                            KernelsPortable.convolve(
-                                inputs, weights, bias: bias, taps: taps, channels: channels, silu: silu, into: &expected
-                            )
-                            KernelsAVX2.convolve(
-                                inputs, weights, bias: bias, taps: taps, channels: channels, silu: silu, into: &found)
+                    func run(_ kernel: (Convolution) -> Void) -> [Float] {
+                        func run(
+                            _ inputs: UnsafePointer<UnsafePointer<Float>>, _ weights: UnsafePointer<Float>,
+                            _ bias: UnsafePointer<Float>, _ y: UnsafeMutablePointer<Float>
+                        ) {
+                            kernel(
+                                Convolution(
+                                    inputs: inputs, weights: weights, bias: isBiased ? bias : nil, taps: taps,
+                                    channels: channels, silu: silu, y: y))
                         }
+                        var y = [Float](repeating: 0, count: channels)
+                        withPointers(inputs) { run($0, weights, bias, &y) }
+                        return y
                     }
+                    let (expected, found) = (run(KernelsPortable.convolve), run(KernelsAVX2.convolve))
                     // Sums of at most five terms up to 3; SiLU adds 2 ulp of e^x and two roundings.
                     for (a, b) in zip(found, expected) { #expect(abs(a - b) <= 100 * Float.ulpOfOne) }
                 }
@@ -110,16 +115,25 @@
             let b = random(tokens * selectStride, seed: 32), c = random(tokens * selectStride, seed: 33)
             let a = random(states * channels, seed: 34, -4...0), d = random(channels, seed: 35)
             let state = random(states * channels, seed: 36)
-            var (expectedState, foundState) = (state, state)
-            var expected = [Float](repeating: 0, count: tokens * stride), found = expected
-            KernelsPortable.selectiveScan(
-                x, delta: delta, stride: stride, b: b, c: c, selectStride: selectStride, a: a, d: d,
-                state: &expectedState, stateStride: channels, tokens: tokens, channels: channels, states: states,
-                into: &expected)
-            KernelsAVX2.selectiveScan(
-                x, delta: delta, stride: stride, b: b, c: c, selectStride: selectStride, a: a, d: d,
-                state: &foundState, stateStride: channels, tokens: tokens, channels: channels, states: states,
-                into: &found)
+            func run(_ kernel: (SelectiveScan) -> Void) -> (state: [Float], y: [Float]) {
+                func run(
+                    _ x: UnsafePointer<Float>, _ delta: UnsafePointer<Float>, _ b: UnsafePointer<Float>,
+                    _ c: UnsafePointer<Float>, _ a: UnsafePointer<Float>, _ d: UnsafePointer<Float>,
+                    _ h: UnsafeMutablePointer<Float>, _ y: UnsafeMutablePointer<Float>
+                ) {
+                    kernel(
+                        SelectiveScan(
+                            x: x, delta: delta, stride: stride, b: b, c: c, selectStride: selectStride, a: a, d: d,
+                            h: h,
+                            stateStride: channels, tokens: tokens, channels: channels, states: states, y: y))
+                }
+                var state = state, y = [Float](repeating: 0, count: tokens * stride)
+                run(x, delta, b, c, a, d, &state, &y)
+                return (state, y)
+            }
+            let ((expectedState, expected), (foundState, found)) = (
+                run(KernelsPortable.selectiveScan), run(KernelsAVX2.selectiveScan)
+            )
             // A state of at most 2 a token grows by five roundings a token, an output sums `states` of them.
             let tolerance = Float.ulpOfOne * Float(20 * tokens * tokens)
             for (a, b) in zip(foundState, expectedState) { #expect(abs(a - b) <= tolerance) }
@@ -142,15 +156,14 @@
                 return Array(zip(found, expected))
             }
             for (a, b) in both(
-                { KernelsPortable.sigmoid($0, into: $1, count: $2) }, { KernelsAVX2.sigmoid($0, into: $1, count: $2) })
+                KernelsPortable.sigmoid, KernelsAVX2.sigmoid)
             { #expect(abs(a - b) <= 6 * Float.ulpOfOne * b + 1e-37) }
             for (a, b) in both(
-                { KernelsPortable.softplus($0, into: $1, count: $2) }, { KernelsAVX2.softplus($0, into: $1, count: $2) }
-            ) { #expect(abs(a - b) <= 8 * Float.ulpOfOne * b + 1e-37) }
+                KernelsPortable.softplus, KernelsAVX2.softplus)
+            { #expect(abs(a - b) <= 8 * Float.ulpOfOne * b + 1e-37) }
             // Beyond 88 the kernel stays where it is there; decays are at most 1.
             let pairs = both(
-                { KernelsPortable.exponential($0, into: $1, count: $2) },
-                { KernelsAVX2.exponential($0, into: $1, count: $2) })
+                KernelsPortable.exponential, KernelsAVX2.exponential)
             for (index, (a, b)) in pairs.enumerated() where x[index] <= 88 {
                 #expect(abs(a - b) <= 4 * Float.ulpOfOne * b + 1e-37)
             }

@@ -1,3 +1,4 @@
+import KernelFormats
 import Platform
 
 /// A depthwise causal convolution over the tokens of a sequence, followed by SiLU if the model has it. Its state is the
@@ -40,15 +41,13 @@ package struct CausalConvolution {
                                 ? run.state + (taps - 1 + source) * channels : input[run.rows.lowerBound + source])
                     }
                     weights.withUnsafeBufferPointer { weights in
-                        if let bias {
-                            bias.withUnsafeBufferPointer { bias in
-                                compute.kernels.recurrent.convolve(
-                                    inputs, weights.baseAddress!, bias.baseAddress!, taps, channels, silu, output[row])
-                            }
-                        } else {
+                        func convolve(_ bias: UnsafePointer<Float>?) {
                             compute.kernels.recurrent.convolve(
-                                inputs, weights.baseAddress!, nil, taps, channels, silu, output[row])
+                                Convolution(
+                                    inputs: inputs, weights: weights.baseAddress!, bias: bias, taps: taps,
+                                    channels: channels, silu: silu, y: output[row]))
                         }
+                        if let bias { bias.withUnsafeBufferPointer { convolve($0.baseAddress) } } else { convolve(nil) }
                     }
                 }
                 remember(input, run)

@@ -1,3 +1,5 @@
+import KernelFormats
+
 /// Heads with a matrix state S `[keyWidth, valueWidth]` that decays by one factor per row of S, wₜ in 0...1:
 ///
 ///     Sₜ = diag(wₜ)·Sₜ₋₁ + kₜ·xₜᵀ    oₜ = Sₜᵀ·qₜ
@@ -132,11 +134,14 @@ package struct ChannelDecayRecurrence {
             for d in 0..<keyWidth { total[d] = 1 }
             for i in 0..<count { pair(i, first + i, count) }
             kernels.smallProduct(
-                asked, keyWidth, 1, state, valueWidth, nil, 0, fromState, valueWidth, 2 * count, keyWidth, valueWidth)
+                SmallProduct(
+                    a: asked, aRow: keyWidth, b: state, bStride: valueWidth, c: fromState, cStride: valueWidth,
+                    rows: 2 * count, depth: keyWidth, columns: valueWidth))
             for i in 0..<count { answer(i, first + i, count) }
             kernels.smallProduct(
-                added, 1, keyWidth, written, valueWidth, total, 1, state, valueWidth, keyWidth, ranks * count,
-                valueWidth)
+                SmallProduct(
+                    a: added, aRow: 1, aColumn: keyWidth, b: written, bStride: valueWidth, decay: total, decayStride: 1,
+                    c: state, cStride: valueWidth, rows: keyWidth, depth: ranks * count, columns: valueWidth))
         }
 
         /// Multiplies token `i`'s queries with the key sides of earlier tokens and of itself, and appends its key side.
@@ -152,7 +157,10 @@ package struct ChannelDecayRecurrence {
             case .delta: for d in 0..<width { before[d] = key[d] * decay[d] }
             case .lowRank: before.update(from: inputs.readings![row] + head * width, count: width)
             }
-            kernels.decayRows(added, ranks * i, width, decay, before, productsBefore(i), after, productsAfter(i))
+            kernels.decayRows(
+                RowDecay(
+                    rows: added, count: ranks * i, width: width, decay: decay, x: before, before: productsBefore(i),
+                    y: after, after: productsAfter(i)))
             let (askedBefore, askedAfter) = (asked + i * width, asked + (count + i) * width)
             let own = added + ranks * i * width
             for d in 0..<width {
@@ -204,9 +212,13 @@ package struct ChannelDecayRecurrence {
             _ weights: UnsafePointer<Float>, _ count: Int, into row: UnsafeMutablePointer<Float>
         ) {
             guard count > 0 else { return }
-            var one: Float = 1
-            kernels.smallProduct(
-                weights, 0, 1, written, shape.valueWidth, &one, 0, row, shape.valueWidth, 1, count, shape.valueWidth)
+            let width = shape.valueWidth
+            withUnsafePointer(to: 1) { one in
+                kernels.smallProduct(
+                    SmallProduct(
+                        a: weights, aRow: 0, b: written, bStride: width, decay: one, c: row, cStride: width, rows: 1,
+                        depth: count, columns: width))
+            }
         }
     }
 }

@@ -1,3 +1,5 @@
+import KernelFormats
+
 /// Heads with a matrix state S `[keyWidth, valueWidth]` that decays by one factor per token:
 ///
 ///     Sₜ = gₜ·Sₜ₋₁ + kₜ·xₜᵀ        oₜ = Sₜᵀ·qₜ
@@ -139,7 +141,9 @@ package struct ScalarDecayRecurrence {
                 for d in 0..<width { transposed[d &* chunk &+ i] = i < count ? keys[i &* width &+ d] : 0 }
             }
             kernels.smallProduct(
-                rows, width, 1, transposed, chunk, nil, 0, products, chunk, keyedRows * count, width, columns)
+                SmallProduct(
+                    a: rows, aRow: width, b: transposed, bStride: chunk, c: products, cStride: chunk,
+                    rows: keyedRows * count, depth: width, columns: columns))
         }
 
         private func advance(_ head: Int, _ first: Int, _ count: Int) {
@@ -147,8 +151,9 @@ package struct ScalarDecayRecurrence {
             let state = run.state + stateOffset + head * keyWidth * valueWidth
             decay(head, first, count)
             kernels.smallProduct(
-                rows, keyWidth, 1, state, valueWidth, nil, 0, fromState, valueWidth, keyedRows * count, keyWidth,
-                valueWidth)
+                SmallProduct(
+                    a: rows, aRow: keyWidth, b: state, bStride: valueWidth, c: fromState, cStride: valueWidth,
+                    rows: keyedRows * count, depth: keyWidth, columns: valueWidth))
             write(head, first, count)
             for i in 0..<count {
                 let out = output[first + i] + head * valueWidth
@@ -158,8 +163,10 @@ package struct ScalarDecayRecurrence {
                 }
             }
             kernels.smallProduct(
-                weights, chunk, 1, written, valueWidth, total, 1, output[first] + head * valueWidth, output.stride,
-                count, count, valueWidth)
+                SmallProduct(
+                    a: weights, aRow: chunk, b: written, bStride: valueWidth, decay: total, decayStride: 1,
+                    c: output[first] + head * valueWidth, cStride: output.stride, rows: count, depth: count,
+                    columns: valueWidth))
             let keys = rows + count * keyWidth
             let last = gamma + (count - 1) * chunk
             for j in 0..<count {
@@ -167,8 +174,10 @@ package struct ScalarDecayRecurrence {
                 for d in 0..<keyWidth { decayed[j &* keyWidth &+ d] = factor * keys[j &* keyWidth &+ d] }
             }
             kernels.smallProduct(
-                decayed, 1, keyWidth, written, valueWidth, total + (count - 1), 0, state, valueWidth, keyWidth, count,
-                valueWidth)
+                SmallProduct(
+                    a: decayed, aRow: 1, aColumn: keyWidth, b: written, bStride: valueWidth,
+                    decay: total + (count - 1), c: state, cStride: valueWidth, rows: keyWidth, depth: count,
+                    columns: valueWidth))
         }
 
         /// Computes Γᵢⱼ, the decay from token j to token i, and Γᵢ, the decay since the start of the chunk.
@@ -199,8 +208,13 @@ package struct ScalarDecayRecurrence {
                 for j in 0..<i {
                     weights[j] = -gain * gamma[i &* chunk &+ j] * products[(count &+ i) &* chunk &+ j]
                 }
-                var one: Float = 1
-                kernels.smallProduct(weights, 0, 1, written, width, &one, 0, row, width, 1, i, width)
+                withUnsafePointer(to: 1) { one in
+                    kernels.smallProduct(
+                        SmallProduct(
+                            a: weights, aRow: 0, b: written, bStride: width, decay: one, c: row, cStride: width,
+                            rows: 1,
+                            depth: i, columns: width))
+                }
             }
         }
     }

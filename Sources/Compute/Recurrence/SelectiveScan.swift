@@ -1,3 +1,5 @@
+import KernelFormats
+
 extension Compute {
     /// Channels that a worker scans in turn.
     private static let scanChannels = 64
@@ -26,10 +28,13 @@ extension Compute {
                     let run = runs[piece / pieces]
                     let (row, first) = (run.rows.lowerBound, piece % pieces * Self.scanChannels)
                     kernels.recurrent.selectiveScan(
-                        input[row] + first, steps[row] + first, steps.stride, b[row], c[row], b.stride,
-                        rates.baseAddress! + first, skips.baseAddress! + first, run.state + stateOffset + first,
-                        channels, run.rows.count, min(Self.scanChannels, channels - first), states,
-                        output[row] + first)
+                        SelectiveScan(
+                            x: input[row] + first, delta: steps[row] + first, stride: steps.stride, b: b[row],
+                            c: c[row],
+                            selectStride: b.stride, a: rates.baseAddress! + first, d: skips.baseAddress! + first,
+                            h: run.state + stateOffset + first, stateStride: channels, tokens: run.rows.count,
+                            channels: min(Self.scanChannels, channels - first), states: states,
+                            y: output[row] + first))
                 }
             }
         }

@@ -18,20 +18,19 @@
             set.products?.unpackPanel = { layout, blocks, _, count, panel, _ in
                 KernelsNEONMatrix.unpackPanel(layout, blocks, count: count, into: panel)
             }
-            set.products?.multiplyTile = { KernelsNEONMatrix.multiplyTile($0) }
-            set.multiplyBFloats = { KernelsNEONMatrix.multiplyBFloats($0) }
+            set.products?.multiplyTile = KernelsNEONMatrix.multiplyTile
+            set.multiplyBFloats = KernelsNEONMatrix.multiplyBFloats
             return set
         }()
     }
 
     func vectorProducts() -> ProductKernels {
         ProductKernels(
-            needsPairs: { needsPairs($0) },
-            roundToken: { KernelsNEON.roundToken($0, count: $1, pair: $2, into: $3, columns: $4, column: $5) },
+            needsPairs: KernelsNEON.needsPairs, roundToken: KernelsNEON.roundToken,
             unpackPanel: { layout, blocks, _, count, panel, _ in
                 KernelsNEON.unpackPanel(layout, blocks, count: count, into: panel)
             },
-            multiplyTile: { KernelsNEON.multiplyTile($0) },
+            multiplyTile: KernelsNEON.multiplyTile,
             multiplyTokens: {
                 for group in 0..<$0.groups {
                     multiplyToken(

@@ -63,45 +63,16 @@ public func exponential(_ x: UnsafePointer<Float>, into y: UnsafeMutablePointer<
 }
 
 @inline(never)
-public func smallProduct(
-    _ a: UnsafePointer<Float>, aRow: Int, aColumn: Int, _ b: UnsafePointer<Float>, bStride: Int,
-    decay: UnsafePointer<Float>?, decayStride: Int, into c: UnsafeMutablePointer<Float>, cStride: Int, rows: Int,
-    depth: Int, columns: Int
-) {
-    smallProduct(
-        EightFloats.self, a, aRow: aRow, aColumn: aColumn, b, bStride: bStride, decay: decay, decayStride: decayStride,
-        into: c, cStride: cStride, rows: rows, depth: depth, columns: columns)
-}
+public func smallProduct(_ work: SmallProduct) { smallProduct(EightFloats.self, work) }
 
 @inline(never)
-public func decayRows(
-    _ rows: UnsafeMutablePointer<Float>, count: Int, width: Int, by decay: UnsafePointer<Float>,
-    before x: UnsafePointer<Float>, into before: UnsafeMutablePointer<Float>, after y: UnsafePointer<Float>,
-    into after: UnsafeMutablePointer<Float>
-) {
-    decayRows(
-        EightFloats.self, rows, count: count, width: width, by: decay, before: x, into: before, after: y, into: after)
-}
+public func decayRows(_ work: RowDecay) { decayRows(EightFloats.self, work) }
 
 @inline(never)
-public func convolve(
-    _ inputs: UnsafePointer<UnsafePointer<Float>>, _ weights: UnsafePointer<Float>, bias: UnsafePointer<Float>?,
-    taps: Int, channels: Int, silu: Bool, into y: UnsafeMutablePointer<Float>
-) {
-    convolve(EightFloats.self, inputs, weights, bias: bias, taps: taps, channels: channels, silu: silu, into: y)
-}
+public func convolve(_ work: Convolution) { convolve(EightFloats.self, work) }
 
 @inline(never)
-public func selectiveScan(
-    _ x: UnsafePointer<Float>, delta: UnsafePointer<Float>, stride: Int, b: UnsafePointer<Float>,
-    c: UnsafePointer<Float>, selectStride: Int, a: UnsafePointer<Float>, d: UnsafePointer<Float>,
-    state h: UnsafeMutablePointer<Float>, stateStride: Int, tokens: Int, channels: Int, states: Int,
-    into y: UnsafeMutablePointer<Float>
-) {
-    selectiveScan(
-        EightFloats.self, x, delta: delta, stride: stride, b: b, c: c, selectStride: selectStride, a: a, d: d,
-        state: h, stateStride: stateStride, tokens: tokens, channels: channels, states: states, into: y)
-}
+public func selectiveScan(_ work: SelectiveScan) { selectiveScan(EightFloats.self, work) }
 
 /// As `KernelsPortable.attendPage`.
 @inline(never)

@@ -1,27 +1,26 @@
 // The products of recurrent layers.
 
+public import KernelFormats
+
 /// As `KernelsPortable.smallProduct`, for a multiple of `V.count` columns.
 ///
 /// Six rows by two vectors of columns stay in registers: two loads and six broadcasts feed twelve multiply-adds. The
 /// remaining rows are computed in twos with four vectors; an odd last one is computed twice.
 @inlinable @inline(__always)
-public func smallProduct<V: KernelVector>(
-    _: V.Type, _ a: UnsafePointer<Float>, aRow: Int, aColumn: Int, _ b: UnsafePointer<Float>, bStride: Int,
-    decay: UnsafePointer<Float>?, decayStride: Int, into c: UnsafeMutablePointer<Float>, cStride: Int, rows: Int,
-    depth: Int, columns: Int
-) {
+public func smallProduct<V: KernelVector>(_: V.Type, _ work: SmallProduct) {
+    let (cStride, rows, columns) = (work.cStride, work.rows, work.columns)
     /// The results of some rows from `row` on and of a vector of columns from `column` on.
     @inline(__always)
     func add<Sums: RowSums>(_: Sums.Type, _ row: Int, _ column: Int, rowStep: Int = 1) {
-        let y = c + (row &* cStride &+ column), yRow = rowStep &* cStride
-        let d = offset(decay, row &* decayStride), dRow = rowStep &* decayStride
+        let y = work.c + (row &* cStride &+ column), yRow = rowStep &* cStride
+        let d = offset(work.decay, row &* work.decayStride), dRow = rowStep &* work.decayStride
         var sums = Sums { startOfSum(offset(d, $0 &* dRow), y + $0 &* yRow) }
-        let xRow = rowStep &* aRow
-        var (x, values) = (a + row &* aRow, b + column)
-        for _ in 0..<depth {
+        let xRow = rowStep &* work.aRow
+        var (x, values) = (work.a + row &* work.aRow, work.b + column)
+        for _ in 0..<work.depth {
             sums.add(.load(values)) { x[$0 &* xRow] }
-            x += aColumn
-            values += bStride
+            x += work.aColumn
+            values += work.bStride
         }
         sums.forEachReversed { $1.store(y + $0 &* yRow) }
     }
