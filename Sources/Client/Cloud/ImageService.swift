@@ -9,7 +9,8 @@ public struct ImageService: Sendable {
     /// - Returns: URL of the image, which may expire.
     public func generate(_ request: ImageRequest) async throws -> URL {
         let answer = try await client.post("/dalle", request, as: ImageAnswer.self)
-        guard let url = URL(string: answer.url) else {
+        // Foundation of Swift 6.0 takes an empty text for an address.
+        guard !answer.url.isEmpty, let url = URL(string: answer.url) else {
             throw client.unreadable("/dalle", "url: expected an address, found something else")
         }
         return url
