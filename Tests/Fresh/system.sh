@@ -19,6 +19,8 @@ make_system() {
     [[ -z ${APT:-} ]] || cp "$APT" "$root/etc/apt/apt.conf.d/"
     mount -t proc proc "$root/proc"
     mount --bind /dev "$root/dev"
+    # For the tests of the terminal.
+    mount --bind /dev/pts "$root/dev/pts"
     trap 'leave_system' EXIT
     if [[ -n $include ]]; then install_packages $include; fi
     echo "== $(. "$root/etc/os-release"; echo "$PRETTY_NAME")"
@@ -28,7 +30,7 @@ make_system() {
 leave_system() {
     [[ -z ${server:-} ]] || kill -- -"$server" 2>/dev/null || true
     wait
-    umount "$root/dev" "$root/proc"
+    umount "$root/dev/pts" "$root/dev" "$root/proc"
 }
 
 inside() { chroot "$root" /usr/bin/env -i PATH=/opt/swift/usr/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "$@"; }
