@@ -55,8 +55,9 @@ public func multiplyAddWords(rounds: Int, _ factor: Int16) -> Int32 {
         k = vmlaq_s16(x, k, x)
         l = vmlaq_s16(x, l, x)
     }
-    let bits = ((a ^ b) ^ (c ^ d)) ^ ((e ^ f) ^ (g ^ h)) ^ ((i ^ j) ^ (k ^ l))
-    return Int32(bits.wrappedSum())
+    // In parts: Swift 6.0 gives up on the whole.
+    let (first, second, third) = ((a ^ b) ^ (c ^ d), (e ^ f) ^ (g ^ h), (i ^ j) ^ (k ^ l))
+    return Int32((first ^ second ^ third).wrappedSum())
 }
 
 /// `sdot`: six chains of four registers. The codes are the sums, so that no product is the same.
