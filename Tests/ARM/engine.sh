@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Builds the programs for arm64 on Debian 13 for x86-64, and runs them in QEMU: shim answers README's request, and bench gives the
-# logits of the reference families. Nothing is installed: Debian's packages for arm64 are unpacked into .build/arm64-root (2.5 GB).
-# Needs the packages swiftlang, swiftlang-dev, qemu-user, curl and python3. Not in CI: it takes as long as a first build.
+# Builds the programs and tests for arm64 on Debian 13 for x86-64, and runs them in QEMU: shim answers README's request, bench gives the
+# logits of the reference families, and the suites that TESTS names pass (a regular expression over their names; empty: none).
+# Nothing is installed: Debian's packages for arm64 are unpacked into .build/arm64-root (2.5 GB).
+# Needs the packages swiftlang, swiftlang-dev, qemu-user, curl and python3. Not in CI: it takes as long as two first builds.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 root=$PWD/.build/arm64-root
 build=.build/arm64
 port=${PORT:-8089}
+tests=${TESTS-^(TokenizerTests|TemplateTests|ConstraintTests|WireTests|HTTPTests|LocalLLMTests)}
 
 version=$(dpkg-query -W -f='${Version}' swiftlang 2>/dev/null) \
     || { echo "error: this needs Debian 13 with its package swiftlang" >&2; exit 1; }
@@ -53,8 +55,7 @@ arm() {
     qemu-aarch64 -cpu "${PROCESSOR:-max}" -L "$root" -E LD_LIBRARY_PATH=/usr/libexec/swift/lib/swift/linux \
         "$build/aarch64-unknown-linux-gnu/release/$@"
 }
-arm bench machine
-arm chat --version
+arm chat --model models/hearth-4m.gguf <<<'What is the capital of France?'
 
 arm shim --model models/hearth-4m.gguf --port "$port" &
 server=$!
@@ -67,7 +68,15 @@ curl -fsS "http://127.0.0.1:$port/v1/chat/completions" -H 'Content-Type: applica
     -d '{"model": "hearth-4m", "messages": [{"role": "user", "content": "What is the capital of France?"}]}'
 echo
 
-[[ -e ../shared/fixtures/architectures/index.json ]] || { echo "skipped: no reference data in ../shared/fixtures" >&2; exit; }
-export -f arm
-export root build
-python3 Tests/ARM/families.py ../shared/fixtures/architectures
+if [[ -e ../shared/fixtures/architectures/index.json ]]; then
+    export -f arm
+    export root build
+    python3 Tests/ARM/families.py ../shared/fixtures/architectures
+else
+    echo "skipped: no reference data in ../shared/fixtures" >&2
+fi
+
+[[ -n $tests ]] || exit 0
+LOCALLLM_ARCHITECTURE=arm64 Tests/Older/swift.sh build -c release --scratch-path .build/arm64-tests -Xswiftc -enable-testing \
+    --destination "$PWD/.build/arm64.json" --build-tests
+build=.build/arm64-tests arm LocalLLMPackageTests.xctest --testing-library swift-testing --no-parallel --filter "$tests"
