@@ -150,7 +150,7 @@ fuzz-%:
 	set -- $(FUZZ_$*); \
 	mkdir -p .build/corpus/$$1; \
 	cd Tests/Fuzz; \
-	SWIFT_BACKTRACE=enable=no ../../$(FUZZ_BUILD)/release/Fuzz$* -runs=$(RUNS) -detect_leaks=0 "$${@:2}" ../../.build/corpus/$$1 \
+	SWIFT_BACKTRACE=enable=no ASAN_OPTIONS=detect_leaks=0 ../../$(FUZZ_BUILD)/release/Fuzz$* -runs=$(RUNS) -detect_leaks=0 "$${@:2}" ../../.build/corpus/$$1 \
 	    $$(ls -d Seeds/$$1 2>/dev/null)
 
 arm: PACKAGES += swiftlang-dev qemu-user curl python3
