@@ -16,9 +16,10 @@ private let port: UInt16 = {
         (description.layers, description.width, description.feedForward, description.context) = (1, 32, 32, 256)
         var loading = LocalModel.Configuration(threads: 1)
         loading.cacheTokens = 4096
-        let model = try await LocalModel.load(from: try description.write(in: directory), configuration: loading)
+        let file = try description.write(in: directory, as: "Test-Q4.gguf")
+        let model = try await LocalModel.load(from: file, configuration: loading)
         let models = ModelStore(
-            ModelCatalog(files: [URL(filePath: "/models/Test-Q4.gguf")]),
+            ModelCatalog(files: [file]),
             tools: .init(load: { _, _ in model }, estimate: { _ in throw CancellationError() }))
         models.only?.finishLoading(.success(model))
         let services = Services(models: models)
