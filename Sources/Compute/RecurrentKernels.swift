@@ -1,7 +1,7 @@
 import KernelFormats
 import KernelsPortable
 
-/// Kernels of recurrent layers, and elementwise functions, which `KernelsPortable` documents.
+/// Kernels of recurrent layers, which the types of their arguments define, and elementwise functions.
 struct RecurrentKernels: Sendable {
     typealias Elementwise = @Sendable (UnsafePointer<Float>, UnsafeMutablePointer<Float>, Int) -> Void
 

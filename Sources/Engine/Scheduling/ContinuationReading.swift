@@ -15,8 +15,8 @@ package final class FinalState: @unchecked Sendable {
     package func release() { state = nil }
 }
 
-/// Computes how likely texts follow a prompt: many branches of one prompt, each with many continuations, in steps of about
-/// 20 ms while others wait, or 10 ms while answers do. What the branches have in common is computed once.
+/// Computes how likely texts follow a prompt: many branches of one prompt, each with many continuations, in steps
+/// whose size `StepPace` chooses. What the branches have in common is computed once.
 ///
 /// The probabilities are the model's own, as those of `TokenLogprob`.
 ///

@@ -2,7 +2,7 @@ package import Networks
 package import Compute
 import Synchronization
 
-/// Computes the pooled states of several inputs, in steps of about 20 ms, or 10 ms while answers wait for the step under way.
+/// Computes the pooled states of several inputs, in steps whose size `StepPace` chooses.
 ///
 /// `@unchecked Sendable`: used by the engine's thread while it reads, by the caller before and after; `isCancelled` is
 /// atomic.

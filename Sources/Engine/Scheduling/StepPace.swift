@@ -18,8 +18,8 @@ struct StepPace {
     /// Minimum rows beside answers: they take little longer than one, since a step reads all weights.
     static let leastRows = 8
 
-    /// Maximum rows of the next step. The targets are short, as requests that arrive wait for a step, too; where so few rows
-    /// would read the weights too often, a step has more.
+    /// Maximum rows of the next step: as many as take 20 ms, or 10 ms beside answers, since requests that arrive also wait for
+    /// the step. If that is only a few rows, the step has more, because every step reads all weights.
     func rows(beside company: StepCompany, of shape: StateShape) -> Int {
         switch company {
         case .nobody, .others: return max(rows(in: 0.02), 4 * pageTokens)

@@ -1,4 +1,4 @@
-// Kernels of recurrent layers; see `KernelsPortable` for their definitions. Widths are multiples of `V.count`.
+// Kernels of recurrent layers; the types of their arguments define them. Widths are multiples of `V.count`.
 
 public import KernelFormats
 

@@ -1,4 +1,4 @@
-// Arguments of the kernels of recurrent layers; see `KernelsPortable` for the kernels.
+// What the kernels of recurrent layers compute, and their arguments.
 
 /// `c[i][j] = decay[i]·c[i][j] + Σₚ a(i, p)·b[p][j]` for small matrices.
 public struct SmallProduct {

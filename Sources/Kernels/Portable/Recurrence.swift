@@ -5,7 +5,6 @@
 import CMath
 public import KernelFormats
 
-/// `c[i][j] = decay[i]·c[i][j] + Σₚ a(i, p)·b[p][j]`.
 @inline(never)
 public func smallProduct(_ work: SmallProduct) {
     for i in 0..<work.rows {
@@ -23,7 +22,6 @@ public func smallProduct(_ work: SmallProduct) {
     }
 }
 
-/// `before[j] = rowⱼ·x`, `rowⱼ *= decay`, `after[j] = rowⱼ·y`.
 @inline(never)
 public func decayRows(_ work: RowDecay) {
     for j in 0..<work.count {
