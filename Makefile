@@ -123,7 +123,7 @@ agents: packages
 
 # What it finds new stays in .build/corpus for the next run; a crash leaves its input in the folder and fails.
 RUNS ?= 10000000
-FUZZERS ?= RequestParser ResponseParser Events JSON Template GGUF Image Constraint Config SlotFile Generation WholePath
+FUZZERS ?= RequestParser ResponseParser Events JSON Template GGUF Image Constraint Config SlotFile PrefixDisk Generation WholePath
 # Without the checks of AddressSanitizer, `fuzzer`, it is several times as fast.
 FUZZED_WITH ?= fuzzer,address
 comma := ,
@@ -142,6 +142,7 @@ FUZZ_Image := images -max_len=2048
 FUZZ_Constraint := constraints -max_len=512 -dict=constraint.dict -timeout=20 -rss_limit_mb=1500
 FUZZ_Config := config -max_len=1024 -dict=json.dict
 FUZZ_SlotFile := slots -max_len=4096
+FUZZ_PrefixDisk := prefixes -max_len=256
 FUZZ_Generation := generation -max_len=25 -timeout=120 -rss_limit_mb=1500
 FUZZ_WholePath := whole -max_len=4096 -timeout=120 -rss_limit_mb=1500
 fuzz: packages $(FUZZERS:%=fuzz-%)

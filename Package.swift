@@ -313,6 +313,7 @@ if Context.environment["LOCALLLM_FUZZ"] != nil {
         "Template": ["Template"],
         "Constraint": ["Constraint"], "GGUF": ["GGUF"], "Image": ["Networks"],
         "SlotFile": ["Compute", "Cryptography", "Engine"],
+        "PrefixDisk": ["Compute", "Cryptography", "Engine", "KernelFormats"],
         "Generation": ["LocalLLM", "TestSupport"], "Config": ["CommandLineParsing", "Shim"],
         "WholePath": ["AppGateway", "HTTP", "LocalLLM", "Shim", "TestSupport"],
     ]
