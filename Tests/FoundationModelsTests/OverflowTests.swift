@@ -101,8 +101,8 @@ import Testing
         #expect(text.contains("s:Be-nice.") && text.contains(summary))
     }
 
-    @Test(arguments: [("They talked.", "They talked."), ("", "Before."), (" \n", "Before.")])
-    func `a summary that says nothing leaves the earlier one`(said: String, kept: String) async throws {
+    @Test(arguments: [("They talked.", "Before.\nThey talked."), ("", "Before."), (" \n", "Before.")])
+    func `a summary follows the earlier one, unless it says nothing`(said: String, kept: String) async throws {
         let model = ScriptedLanguageModel(said)
         let turns = ConversationWindow(try session(turns: 2).transcript).turns
         #expect(try await Summary.make(of: turns, after: "Before.", by: model, ExecutorStore()) == kept)
@@ -110,7 +110,20 @@ import Testing
         // The task is in the user's message, after what it is about.
         guard case .prompt(let prompt)? = asked.last, asked.count == 1 else { return #expect(Bool(false)) }
         let text = prompt.segments.text
-        #expect(text.hasPrefix("Summary of what came before: Before.\nUser: "))
+        #expect(text.hasPrefix("User: "))
         #expect(text.split(separator: "\n").last?.hasPrefix("Sum up") == true)
+    }
+
+    @Test func `summaries that grow too long keep the first sentences of each`() {
+        let earlier = "Ada has a dog, Rex. It is 3.5 years old. They talked about trees."
+        func add(_ summary: String, _ limit: Int) -> String? {
+            Summary.add(summary, to: earlier) { $0.count <= limit }
+        }
+        #expect(add("She lives in Brno.\n\n She likes it.", 200) == earlier + "\nShe lives in Brno.\nShe likes it.")
+        #expect(add("She lives in Brno.", 60) == "Ada has a dog, Rex. It is 3.5 years old.\nShe lives in Brno.")
+        #expect(add("She lives in Brno. It is big.", 40) == "Ada has a dog, Rex.\nShe lives in Brno.")
+        #expect(add("她住在布尔诺。她喜欢它。", 30) == "Ada has a dog, Rex.\n她住在布尔诺。")
+        #expect(add("She lives in Brno.", 30) == "Ada has a\nShe lives in Brno.")
+        #expect(add("", 0) == nil)
     }
 }

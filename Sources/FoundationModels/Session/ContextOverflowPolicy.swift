@@ -5,7 +5,8 @@
 public enum ContextOverflowPolicy: String, Sendable, Codable, CaseIterable {
     /// Drops the oldest turns, and answers.
     case trim
-    /// Has the model summarize the oldest turns, replaces them by the summary in what the model reads, and answers.
+    /// Has the model summarize the oldest turns, replaces them by the summary in what the model reads, and answers. Later
+    /// summaries are added to it.
     case summarize
     /// Throws `LanguageModelError.contextSizeExceeded`, as Apple's framework does.
     case fail

@@ -11,21 +11,26 @@ struct Summary {
 
     let model: LocalModel
 
-    /// - Parameter earlier: Summary of the turns before.
+    /// - Parameter earlier: Summary of the turns before, to which this one is added.
     /// - Returns: At most an eighth of the context. If not all turns fit the context, the oldest are left out; if not
     ///   even one does, or the model writes nothing, the earlier summary is returned.
     func make(of turns: [ConversationWindow.Turn], after earlier: String?) async throws -> String? {
         let limit = model.contextSize / 8
+        let tokenizer = try model.tokenizer
         for count in stride(from: turns.count, to: 0, by: -1) {
-            let task = Self.transcript(of: turns.suffix(count), after: earlier)
-            let prompt = try ConversationWindow(task).prompt(for: model)
+            let prompt = try ConversationWindow(Self.transcript(of: turns.suffix(count))).prompt(for: model)
             guard prompt.tokens.count + limit <= model.contextSize else { continue }
-            return try Self.text(try await generate(prompt, limit)).map { try cut($0, to: limit) } ?? earlier
+            return Self.add(try await generate(prompt, limit), to: earlier) {
+                tokenizer.encode($0, addSpecial: false, parseSpecial: false).count <= limit
+            }
         }
         return earlier
     }
 
-    /// The same by an executor, whose context size is not known; it gets all turns.
+    /// The most tokens that an executor writes, whose context size is not known, and characters that all its summaries have.
+    private static let executorLimit = (tokens: 512, characters: 4096)
+
+    /// The same by an executor; it gets all turns.
     ///
     /// - Returns: The earlier summary if the model fails or writes nothing: the conversation goes on without these turns.
     static func make(
@@ -33,29 +38,51 @@ struct Summary {
         _ executors: ExecutorStore
     ) async throws -> String? {
         let request = LanguageModelExecutorGenerationRequest(
-            id: UUID(), transcript: transcript(of: turns[...], after: earlier), enabledTools: [],
-            generationOptions: .init(maximumResponseTokens: 512), contextOptions: .init(), metadata: [:])
+            id: UUID(), transcript: transcript(of: turns[...]), enabledTools: [],
+            generationOptions: .init(maximumResponseTokens: executorLimit.tokens), contextOptions: .init(),
+            metadata: [:])
         do {
-            return text(try await executors.message(of: model, to: request) { _ in }.text) ?? earlier
+            let summary = try await executors.message(of: model, to: request) { _ in }.text
+            return add(summary, to: earlier) { $0.count <= executorLimit.characters }
         } catch {
             try Task.checkCancellation()
             return earlier
         }
     }
 
-    private static func transcript(of turns: ArraySlice<ConversationWindow.Turn>, after earlier: String?) -> Transcript
-    {
-        let before = earlier.map { "Summary of what came before: \($0)" }
-        let lines = [before].compactMap(\.self) + turns.flatMap { $0 }.compactMap(line)
+    private static func transcript(of turns: ArraySlice<ConversationWindow.Turn>) -> Transcript {
+        let lines = turns.flatMap { $0 }.compactMap(line)
         return Transcript(entries: [
             .prompt(.init(segments: .init(text: (lines + ["", task]).joined(separator: "\n"))))
         ])
     }
 
-    /// - Returns: `nil` for a summary that says nothing.
-    private static func text(_ summary: String) -> String? {
-        let text = summary.trimmingCharacters(in: .whitespacesAndNewlines)
-        return text.isEmpty ? nil : text
+    /// A summary after the earlier ones, which stay as they are: a small model that sums them up again loses what they say.
+    ///
+    /// - Parameter fits: Whether a text is short enough. Until it is, the longest paragraphs lose their last sentences.
+    /// - Returns: The earlier ones if this one says nothing.
+    static func add(_ summary: String, to earlier: String?, fits: (String) -> Bool) -> String? {
+        var paragraphs = [earlier ?? "", summary].flatMap { $0.split(separator: "\n") }
+            .map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+        while !fits(paragraphs.joined(separator: "\n")) {
+            let several = paragraphs.indices.filter { firstSentences(paragraphs[$0]) != nil }
+            guard
+                let longest = (several.isEmpty ? Array(paragraphs.indices) : several)
+                    .max(by: { paragraphs[$0].count < paragraphs[$1].count })
+            else { break }
+            let text = paragraphs.remove(at: longest)
+            let shorter = firstSentences(text) ?? String(text.prefix(text.count / 2))
+            if !shorter.isEmpty { paragraphs.insert(shorter, at: longest) }
+        }
+        return paragraphs.isEmpty ? nil : paragraphs.joined(separator: "\n")
+    }
+
+    /// A paragraph without its last sentence; `nil` if it has no other.
+    private static func firstSentences(_ text: String) -> String? {
+        let end = text.indices.dropLast().last {
+            "。！？".contains(text[$0]) || ".!?".contains(text[$0]) && text[text.index(after: $0)].isWhitespace
+        }
+        return end.map { String(text[...$0]) }
     }
 
     /// - Returns: `nil` for reasoning, which was not addressed to the user.
@@ -65,16 +92,6 @@ struct Summary {
         case .reasoning: nil
         default: "Assistant: \(entry.text)"
         }
-    }
-
-    /// The beginning of at most `limit` tokens: a text can be more tokens when it is read than when it was written.
-    private func cut(_ summary: String, to limit: Int) throws -> String {
-        let tokenizer = try model.tokenizer
-        var text = summary
-        while case let count = tokenizer.encode(text, addSpecial: false, parseSpecial: false).count, count > limit {
-            text = String(text.prefix(text.count * limit / count))
-        }
-        return text
     }
 
     private func generate(_ prompt: ConversationPrompt, _ limit: Int) async throws -> String {
