@@ -150,9 +150,9 @@ struct BestSearch {
         reserve(&readings, bytes: groups)
         let (bounds, largest) = (bounds.floats, largest.floats)
         run.activations.fillBounds(bounds)
-        run.pool.forEachRun((groups + Self.groupsAtOnce - 1) / Self.groupsAtOnce) { pieces, _ in
+        run.pool.forEachRun((groups + Self.groupsAtOnce - 1) / Self.groupsAtOnce) { items, _ in
             let range =
-                pieces.lowerBound * Self.groupsAtOnce..<min(pieces.upperBound * Self.groupsAtOnce, groups)
+                items.lowerBound * Self.groupsAtOnce..<min(items.upperBound * Self.groupsAtOnce, groups)
             run.multiply(range, bounds: bounds)
             for token in 0..<tokens {
                 let outputs = UnsafeRawPointer(run.output[token])
@@ -169,8 +169,8 @@ struct BestSearch {
     private func finish(_ run: Run, _ readings: UnsafeMutablePointer<Reading>) {
         let groups = run.groups
         let atOnce = 64
-        run.pool.forEach((groups + atOnce - 1) / atOnce) { piece, _ in
-            for group in piece * atOnce..<min((piece + 1) * atOnce, groups) {
+        run.pool.forEach((groups + atOnce - 1) / atOnce) { item, _ in
+            for group in item * atOnce..<min((item + 1) * atOnce, groups) {
                 switch readings[group] {
                 case .done: break
                 case .wanted: run.multiply(group..<group + 1)

@@ -63,7 +63,7 @@ extension Compute {
             kernels.attendBlock != nil && bias == nil && shape.reach == nil && shape.valueWidth % 8 == 0
         for span in spans {
             if fitsBlocks, min(span.queries.count, span.keys.count) >= BlockAttention.rows {
-                scores = max(scores, BlockTile.scratchFloats(rows: Self.blockTileRows, shape))
+                scores = max(scores, PagedHead.scratchFloats(rows: Self.blockTileRows, shape))
                 for first in stride(
                     from: span.queries.lowerBound, to: span.queries.upperBound, by: Self.blockTileRows)
                 {
@@ -81,11 +81,11 @@ extension Compute {
         }
         reserveScratch(floats: scores)
         timed(ProfiledPart(attentionWithin: spans, shape)) {
-            pool.forEach(tiles.count * shape.heads) { piece, worker in
-                let (span, rows, isBlocked) = tiles[piece / shape.heads]
-                let (head, scratch) = (piece % shape.heads, scratchOfWorker(worker))
+            pool.forEach(tiles.count * shape.heads) { item, worker in
+                let (span, rows, isBlocked) = tiles[item / shape.heads]
+                let (head, scratch) = (item % shape.heads, scratchOfWorker(worker))
                 if isBlocked {
-                    BlockTile(kernels, shape, rows, in: scratch)
+                    PagedHead(kernels, shape, rows, in: scratch)
                         .attend(
                             queries, keys[rows: span.keys.lowerBound, count: span.keys.count],
                             values[rows: span.keys.lowerBound, count: span.keys.count], head: head, into: output)
@@ -133,7 +133,7 @@ extension Compute {
 
 /// Attention of one head for a tile of query rows, with the kernel for 32 rows side by side: keys and values are read in
 /// pages of 32 tokens, like those of the KV cache, and no row has all its scores in memory.
-private struct BlockTile {
+private struct PagedHead {
     private let kernels: KernelSet
     private let shape: BidirectionalShape
     private let rows: Range<Int>

@@ -56,8 +56,8 @@ extension Compute {
                 let end = segment.start + segment.rows.count
                 let pages = segment.start / pageTokens..<(end + pageTokens - 1) / pageTokens
                 // A token's key is spread over the lines of its page, which one worker writes.
-                forEachPiece(pages.count, serially: segment.rows.count <= pageTokens) { piece, worker in
-                    let page = pages.lowerBound + piece
+                forEachItem(pages.count, serially: segment.rows.count <= pageTokens) { item, worker in
+                    let page = pages.lowerBound + item
                     let positions = max(segment.start, page * pageTokens)..<min(end, (page + 1) * pageTokens)
                     for head in 0..<cached.heads {
                         let part = segment.state.page(page, of: cached) + head * cached.headBytes
@@ -112,8 +112,8 @@ extension Compute {
         let cached = state.shape.pages(of: layer)
         let (keyWidth, valueWidth) = (cached.keyWidth, cached.valueWidth)
         reserveScratch(floats: pageTokens * (keyWidth + valueWidth))
-        pool.forEach((keys.rows + pageTokens - 1) / pageTokens * cached.heads) { piece, worker in
-            let (page, head) = (piece / cached.heads, piece % cached.heads)
+        pool.forEach((keys.rows + pageTokens - 1) / pageTokens * cached.heads) { item, worker in
+            let (page, head) = (item / cached.heads, item % cached.heads)
             let widened = scratchOfWorker(worker)
             let part = UnsafeRawPointer(state.page(page, of: cached) + head * cached.headBytes)
             kernels.widen(part, cached, into: widened, next: part)
@@ -149,8 +149,8 @@ extension Compute {
             floats: AttentionRows.scratchFloats(
                 count: tileRows * group, keyWidth: cached.keyWidth, valueWidth: cached.valueWidth))
         timed(ProfiledPart(attentionOf: step, cached, shape, exact: words == nil ? .max : exact)) {
-            pool.forEach(step.segments.reduce(0) { $0 + tiles($1) * cached.heads }) { piece, worker in
-                var (index, part) = (0, piece)
+            pool.forEach(step.segments.reduce(0) { $0 + tiles($1) * cached.heads }) { item, worker in
+                var (index, part) = (0, item)
                 while part >= tiles(step.segments[index]) * cached.heads {
                     part -= tiles(step.segments[index]) * cached.heads
                     index += 1
@@ -160,7 +160,7 @@ extension Compute {
                 let tile = tiles(segment) - 1 - part / cached.heads
                 let first = segment.rows.lowerBound + tile * tileRows
                 let rows = first..<min(first + tileRows, segment.rows.upperBound)
-                Tile(
+                QueryGroup(
                     kernels: kernels, shape: shape, layer: layer, cached: cached, segment: segment, rows: rows,
                     head: part % cached.heads, words: segment.rows.lowerBound < exact ? nil : words,
                     scratch: scratchOfWorker(worker)
@@ -203,7 +203,7 @@ extension KernelSet {
 }
 
 /// The query heads of some rows that share one KV head.
-private struct Tile {
+private struct QueryGroup {
     let kernels: KernelSet
     let shape: AttentionShape
     let layer: Int

@@ -30,7 +30,7 @@ struct AdapterUpdate {
 }
 
 extension Compute {
-    /// Rows of the input that a worker multiplies in one piece.
+    /// Rows of the input that a worker multiplies at once.
     private static let rowsAtOnce = 16
     /// Rows of A that it multiplies them by if they are fewer; otherwise by all.
     private static let ranksAtOnce = 4
@@ -38,7 +38,7 @@ extension Compute {
     private static let serialProducts = 1 << 16
 
     /// Some of an update's inner values, which a worker computes at a time.
-    private struct Piece {
+    private struct InnerValues {
         let update: AdapterUpdate
         let input: Matrix
         let rows: Range<Int>
@@ -52,22 +52,22 @@ extension Compute {
     func innerValues(of list: ProductList) -> UnsafeMutablePointer<Float> {
         let inner = innerValues(floats: list.innerFloats)
         guard list.innerFloats > 0 else { return inner }
-        var pieces: [Piece] = []
+        var items: [InnerValues] = []
         var work = 0
         for product in list.products {
             let input = list.input(of: product)
             for update in product.factor.updates + (product.gate?.factor.updates ?? []) {
-                append(update, input, to: &pieces)
+                append(update, input, to: &items)
                 work += update.innerFloats * input.columns
             }
         }
-        forEachPiece(pieces.count, serially: work <= Self.serialProducts) { index, _ in
-            multiply(pieces[index], into: inner + pieces[index].inner)
+        forEachItem(items.count, serially: work <= Self.serialProducts) { index, _ in
+            multiply(items[index], into: inner + items[index].inner)
         }
         return inner
     }
 
-    private func append(_ update: AdapterUpdate, _ input: Matrix, to pieces: inout [Piece]) {
+    private func append(_ update: AdapterUpdate, _ input: Matrix, to items: inout [InnerValues]) {
         let rank = update.update.rank
         var inner = update.inner
         for range in update.rows.ranges {
@@ -75,8 +75,8 @@ extension Compute {
                 let rows = first..<min(first + Self.rowsAtOnce, range.upperBound)
                 let ranksAtOnce = rows.count < Self.rowsAtOnce ? Self.ranksAtOnce : rank
                 for k in stride(from: 0, to: rank, by: ranksAtOnce) {
-                    pieces.append(
-                        Piece(
+                    items.append(
+                        InnerValues(
                             update: update, input: input, rows: rows, ranks: k..<min(k + ranksAtOnce, rank),
                             inner: inner))
                 }
@@ -85,23 +85,23 @@ extension Compute {
         }
     }
 
-    private func multiply(_ piece: Piece, into inner: UnsafeMutablePointer<Float>) {
-        let (update, columns) = (piece.update.update, piece.update.update.columns)
+    private func multiply(_ item: InnerValues, into inner: UnsafeMutablePointer<Float>) {
+        let (update, columns) = (item.update.update, item.update.update.columns)
         let whole = columns & ~7
         update.a.withUnsafeBufferPointer {
-            let a = $0.baseAddress! + (piece.update.matrix * update.rank + piece.ranks.lowerBound) * columns
+            let a = $0.baseAddress! + (item.update.matrix * update.rank + item.ranks.lowerBound) * columns
             kernels.multiplyFloats(
                 FloatProduct(
-                    a: piece.input[piece.rows.lowerBound], aStride: piece.input.stride, tokens: piece.rows.count,
-                    w: a, wStride: columns, rows: piece.ranks.count, count: whole,
-                    c: inner + piece.ranks.lowerBound, cStride: update.rank, accumulate: false))
-            for (index, row) in piece.rows.enumerated() {
-                for k in piece.ranks {
+                    a: item.input[item.rows.lowerBound], aStride: item.input.stride, tokens: item.rows.count,
+                    w: a, wStride: columns, rows: item.ranks.count, count: whole,
+                    c: inner + item.ranks.lowerBound, cStride: update.rank, accumulate: false))
+            for (index, row) in item.rows.enumerated() {
+                for k in item.ranks {
                     var value = inner[index * update.rank + k]
                     for column in whole..<columns {
-                        value += a[(k - piece.ranks.lowerBound) * columns + column] * piece.input[row][column]
+                        value += a[(k - item.ranks.lowerBound) * columns + column] * item.input[row][column]
                     }
-                    inner[index * update.rank + k] = value * piece.update.scale
+                    inner[index * update.rank + k] = value * item.update.scale
                 }
             }
         }

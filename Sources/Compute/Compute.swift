@@ -63,12 +63,12 @@ package final class Compute {
     func forEachRow(of matrix: Matrix, _ body: (Int) -> Void) {
         // One or two rows, or few values, are done before another thread has woken up.
         let isSmall = matrix.rows <= 2 || matrix.rows * matrix.columns <= 1 << 12
-        forEachPiece(matrix.rows, serially: isSmall) { row, _ in body(row) }
+        forEachItem(matrix.rows, serially: isSmall) { row, _ in body(row) }
     }
 
-    func forEachPiece(_ count: Int, serially: Bool, _ body: (_ piece: Int, _ worker: Int) -> Void) {
+    func forEachItem(_ count: Int, serially: Bool, _ body: (_ item: Int, _ worker: Int) -> Void) {
         if serially {
-            for piece in 0..<count { body(piece, 0) }
+            for item in 0..<count { body(item, 0) }
         } else {
             pool.forEach(count, body)
         }

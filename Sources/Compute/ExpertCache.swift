@@ -167,9 +167,9 @@ package final class ExpertCache: @unchecked Sendable {
         }
         reads += missing.count
         let groups = layer.matrices.reduce(0) { $0 + $1.groups }
-        pool.forEach(missing.count * groups) { piece, _ in
-            let expert = missing[piece / groups]
-            var (group, index) = (piece % groups, 0)
+        pool.forEach(missing.count * groups) { item, _ in
+            let expert = missing[item / groups]
+            var (group, index) = (item % groups, 0)
             while group >= layer.matrices[index].groups {
                 group -= layer.matrices[index].groups
                 index += 1

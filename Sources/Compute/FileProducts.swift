@@ -51,15 +51,15 @@ struct FileActivations: Activations {
     private var isCopied: Bool { !hasFewRows || matrix.columns % 8 != 0 }
 
     var bytes: Int { isCopied ? 4 * matrix.rows * ((matrix.columns + 7) & ~7) : 0 }
-    var pieces: Int { isCopied ? matrix.rows * ((matrix.columns + Self.depth - 1) / Self.depth) : 0 }
+    var items: Int { isCopied ? matrix.rows * ((matrix.columns + Self.depth - 1) / Self.depth) : 0 }
 
     mutating func place(at memory: UnsafeMutableRawPointer) {
         if isCopied { copy = memory.assumingMemoryBound(to: Float.self) }
     }
 
-    func fill(_ piece: Int) {
+    func fill(_ item: Int) {
         guard let copy else { return }
-        let (row, k) = (piece % matrix.rows, piece / matrix.rows * Self.depth)
+        let (row, k) = (item % matrix.rows, item / matrix.rows * Self.depth)
         let count = min(Self.depth, matrix.columns - k)
         let padded = (count + 7) & ~7
         let destination = copy + matrix.rows * k + row * padded

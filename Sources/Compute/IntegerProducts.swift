@@ -106,7 +106,7 @@ struct RoundedActivations: Activations {
             columns: pairs ? 2 * even : even)
     }
 
-    var pieces: Int { tiles.count }
+    var items: Int { tiles.count }
 
     /// Quantizes the rows that a tile holds.
     func fill(_ index: Int) {

@@ -50,14 +50,14 @@ struct PackedFloatActivations: Activations {
         words?.place(at: memoryOfWords)
     }
 
-    var pieces: Int { (floats?.pieces ?? 0) + (words?.tileCount ?? 0) }
+    var items: Int { (floats?.items ?? 0) + (words?.tileCount ?? 0) }
 
-    func fill(_ piece: Int) {
-        let floatPieces = floats?.pieces ?? 0
-        if piece < floatPieces {
-            floats?.fill(piece, scheme.rows)
+    func fill(_ item: Int) {
+        let floatItems = floats?.items ?? 0
+        if item < floatItems {
+            floats?.fill(item, scheme.rows)
         } else if let kernels = scheme.words {
-            words?.fill(piece - floatPieces, kernels)
+            words?.fill(item - floatItems, kernels)
         }
     }
 
@@ -105,8 +105,8 @@ struct FloatActivations {
     private var sliceColumns: Int { tileCount == 1 ? columns : FloatTile.sliceColumns }
     private var slotFloats: Int { tokensOfTile * sliceColumns }
 
-    fileprivate var pieces: Int { isInPlace ? 0 : (columns + sliceColumns - 1) / sliceColumns * tileCount }
-    fileprivate var floats: Int { pieces * slotFloats }
+    fileprivate var items: Int { isInPlace ? 0 : (columns + sliceColumns - 1) / sliceColumns * tileCount }
+    fileprivate var floats: Int { items * slotFloats }
 
     /// The columns of each slice.
     private var slices: [Range<Int>] {
@@ -122,8 +122,8 @@ struct FloatActivations {
     }
 
     /// Copies the part of the rows that a tile holds in a slice.
-    fileprivate func fill(_ piece: Int, _ kernels: RowKernels) {
-        let (tile, slice) = (piece % tileCount, piece / tileCount)
+    fileprivate func fill(_ item: Int, _ kernels: RowKernels) {
+        let (tile, slice) = (item % tileCount, item / tileCount)
         let (tokens, first) = (tokens(ofTile: tile), slice * sliceColumns)
         kernels.transpose(
             matrix[tokens.lowerBound] + first, matrix.stride, tokens.count, min(sliceColumns, columns - first),

@@ -8,17 +8,17 @@ import Synchronization
 package struct PackedWeights: Sendable {
     let layout: PackedLayout
     let columns: Int
-    fileprivate var place: RepackedWeights.Place
+    fileprivate var location: RepackedWeights.Location
     /// Where the trailing part of split weights is; see `PackedLayout.leadingQ8_0`.
-    fileprivate var trailingPlace: RepackedWeights.Place?
+    fileprivate var trailingLocation: RepackedWeights.Location?
 
     /// The blocks of rows `16 * index ..< 16 * index + 16`.
-    func group(_ index: Int) -> UnsafeRawPointer { place.base + index * groupBytes }
+    func group(_ index: Int) -> UnsafeRawPointer { location.base + index * groupBytes }
 
     /// Their trailing parts; `nil`: the weights are not split.
-    func trailing(_ index: Int) -> UnsafeRawPointer? { trailingPlace.map { $0.base + index * trailingBytes } }
+    func trailing(_ index: Int) -> UnsafeRawPointer? { trailingLocation.map { $0.base + index * trailingBytes } }
 
-    var isSplit: Bool { trailingPlace != nil }
+    var isSplit: Bool { trailingLocation != nil }
 
     private var groupBytes: Int { layout.bytes(rows: PackedLayout.rows, columns: columns) }
     private var trailingBytes: Int { columns / PackedLayout.columns * PackedLayout.trailingBytes }
@@ -29,8 +29,8 @@ package struct PackedWeights: Sendable {
     }
 
     fileprivate mutating func drop(groups count: Int) {
-        if let trailing = trailing(count) { trailingPlace?.base = trailing }
-        place.base = group(count)
+        if let trailing = trailing(count) { trailingLocation?.base = trailing }
+        location.base = group(count)
     }
 }
 
@@ -38,9 +38,9 @@ package struct PackedWeights: Sendable {
 package struct PackedFloatWeights: Sendable {
     let type: TensorType
     let columns: Int
-    fileprivate var place: RepackedWeights.Place
+    fileprivate var location: RepackedWeights.Location
 
-    func group(_ index: Int) -> UnsafeRawPointer { place.base + index * groupBytes }
+    func group(_ index: Int) -> UnsafeRawPointer { location.base + index * groupBytes }
 
     var groupBytes: Int { PackedFloats.rows * columns * type.blockBytes }
 }
@@ -83,10 +83,11 @@ package enum RepackedLayout: Sendable {
 
     /// The weights that begin at byte `offset` of the memory.
     func weights(columns: Int, in memory: RepackedWeights.Memory, offset: Int) -> RepackedWeights {
-        let place = RepackedWeights.Place(memory, offset: offset)
+        let location = RepackedWeights.Location(memory, offset: offset)
         switch self {
-        case .integers(let layout): return .integers(PackedWeights(layout: layout, columns: columns, place: place))
-        case .floats(let type): return .floats(PackedFloatWeights(type: type, columns: columns, place: place))
+        case .integers(let layout):
+            return .integers(PackedWeights(layout: layout, columns: columns, location: location))
+        case .floats(let type): return .floats(PackedFloatWeights(type: type, columns: columns, location: location))
         }
     }
 }
@@ -103,7 +104,7 @@ package enum RepackedWeights: Sendable {
             weights.drop(groups: row / PackedLayout.rows)
             return .integers(weights)
         case .floats(var weights):
-            weights.place.base = weights.group(row / PackedFloats.rows)
+            weights.location.base = weights.group(row / PackedFloats.rows)
             return .floats(weights)
         }
     }
@@ -111,7 +112,7 @@ package enum RepackedWeights: Sendable {
     /// Where weights begin, in memory that others may share.
     ///
     /// `@unchecked Sendable`: not written while it is used, after `WeightPacker` or `ExpertCache` has filled it.
-    package struct Place: @unchecked Sendable {
+    package struct Location: @unchecked Sendable {
         private let memory: Memory
         fileprivate(set) var base: UnsafeRawPointer
 
@@ -257,19 +258,19 @@ package struct WeightPacker {
         } weights: {
             .integers(
                 PackedWeights(
-                    layout: layout, columns: columns, place: .init($0, offset: $1),
-                    trailingPlace: .init($0, offset: $1 + trailingOffset)))
+                    layout: layout, columns: columns, location: .init($0, offset: $1),
+                    trailingLocation: .init($0, offset: $1 + trailingOffset)))
         }
     }
 
     /// Whether a block of Q8_0 has a negative scale, which would make its largest result its smallest. Quantizers write none.
     private func hasNegativeScales(_ tensor: TensorView) -> Bool {
-        let pieces = 256
+        let items = 256
         let blocks = tensor.byteCount / tensor.type.blockBytes
         let signs = Atomic<UInt8>(0)
-        pool.forEach(pieces) { piece, _ in
+        pool.forEach(items) { item, _ in
             var high: UInt8 = 0
-            for block in blocks * piece / pieces..<blocks * (piece + 1) / pieces {
+            for block in blocks * item / items..<blocks * (item + 1) / items {
                 high |= tensor.bytes[block &* tensor.type.blockBytes &+ 1]
             }
             signs.bitwiseOr(high, ordering: .relaxed)

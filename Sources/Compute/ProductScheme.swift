@@ -67,8 +67,8 @@ protocol Activations {
     mutating func place(at memory: UnsafeMutableRawPointer)
 
     /// Parts of the layout, which are filled in any order, by several threads.
-    var pieces: Int { get }
-    func fill(_ piece: Int)
+    var items: Int { get }
+    func fill(_ item: Int)
 
     /// Floats of scratch for `multiply`.
     var scratchFloats: Int { get }

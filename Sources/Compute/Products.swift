@@ -75,17 +75,17 @@ extension Compute {
     /// Lays out the inputs of products, in memory that is reused.
     func prepare(_ list: inout ProductList) {
         list.layOut { memoryOfActivations(bytes: $0) }
-        var (pieces, values) = (0, 0)
-        for activations in list.activations where activations.pieces > 0 {
-            pieces += activations.pieces
+        var (items, values) = (0, 0)
+        for activations in list.activations where activations.items > 0 {
+            items += activations.items
             values += activations.matrix.rows * activations.matrix.columns
         }
         let list = list
-        forEachPiece(pieces, serially: values <= Self.serialValues) { piece, _ in
-            var piece = piece
+        forEachItem(items, serially: values <= Self.serialValues) { item, _ in
+            var item = item
             for activations in list.activations {
-                if piece < activations.pieces { return activations.fill(piece) }
-                piece -= activations.pieces
+                if item < activations.items { return activations.fill(item) }
+                item -= activations.items
             }
         }
     }

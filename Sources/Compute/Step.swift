@@ -23,7 +23,7 @@ package struct Step {
     package private(set) var tokens: [Int32] = []
     package private(set) var positions: [Int32] = []
     /// Positions with rows and columns of images.
-    package private(set) var places: [Place] = []
+    package private(set) var places: [RotaryPosition] = []
     private(set) var images: [ImageSegment] = []
     package private(set) var segments: [Segment] = []
     /// Rows with an output, ascending.
@@ -89,7 +89,7 @@ package struct Step {
             }
         } else {
             tokens.append(contentsOf: new)
-            places.append(contentsOf: (0..<new.count).map { Place(Int32(start + $0)) })
+            places.append(contentsOf: (0..<new.count).map { RotaryPosition(Int32(start + $0)) })
         }
         positions.append(contentsOf: places[rows].map(\.time))
         segments.append(Segment(state: state, rows: rows, start: start))

@@ -5,8 +5,8 @@ import Synchronization
 /// The threads that compute a step. The calling thread is worker 0.
 ///
 /// A step has some hundreds of parallel regions of 5 to 500 µs each, so workers spin briefly for the next one before
-/// they sleep. A region is divided into small pieces, and the end of a region does not wait for workers that have not
-/// begun: a core that is slow, or busy with another process, takes fewer pieces or none and does not delay the others.
+/// they sleep. A region is divided into small items, and the end of a region does not wait for workers that have not
+/// begun: a core that is slow, or busy with another process, takes fewer items or none and does not delay the others.
 ///
 /// `@unchecked Sendable`: the caller writes `body` only while the region is closed and no worker is inside; the
 /// releasing store that opens the region publishes it.
@@ -16,10 +16,10 @@ package final class ThreadPool: @unchecked Sendable {
 
     private var threads: [pthread_t] = []
     private var body: ((_ run: Range<Int>, _ worker: Int) -> Void)?
-    /// Whether `body` is called with several pieces at a time.
+    /// Whether `body` is called with several items at a time.
     private var takesRuns = false
     private let region = Atomic<Int>(0)
-    /// The pieces of the region that nobody has begun, a range for each worker.
+    /// The items of the region that nobody has begun, a range for each worker.
     private let shares: UnsafeMutablePointer<Share>
     private let sleepers = Atomic<Int>(0)
     private let stopping = Atomic<Bool>(false)
@@ -60,40 +60,40 @@ package final class ThreadPool: @unchecked Sendable {
         threads = []
     }
 
-    /// Calls `body(piece, worker)` for each piece in `0..<pieces`, and returns when all are done.
+    /// Calls `body(item, worker)` for each item in `0..<items`, and returns when all are done.
     ///
-    /// Each worker has consecutive pieces, which it does in order: a product reads its weights faster that way. A worker
+    /// Each worker has consecutive items, which it does in order: a product reads its weights faster that way. A worker
     /// that has none left takes the last half of another's, and does them in order as well.
-    package func forEach(_ pieces: Int, _ body: (_ piece: Int, _ worker: Int) -> Void) {
-        guard pieces > 1, !threads.isEmpty else {
-            for piece in 0..<max(0, pieces) { body(piece, 0) }
+    package func forEach(_ items: Int, _ body: (_ item: Int, _ worker: Int) -> Void) {
+        guard items > 1, !threads.isEmpty else {
+            for item in 0..<max(0, items) { body(item, 0) }
             return
         }
-        runRegion(pieces, takesRuns: false) { run, worker in body(run.lowerBound, worker) }
+        runRegion(items, takesRuns: false) { run, worker in body(run.lowerBound, worker) }
     }
 
-    /// The same with a call for several consecutive pieces: half of those that the worker has left, at least one. So calls
+    /// The same with a call for several consecutive items: half of those that the worker has left, at least one. So calls
     /// are few, but the last ones are short, and workers end at about the same time.
-    func forEachRun(_ pieces: Int, _ body: (_ run: Range<Int>, _ worker: Int) -> Void) {
-        guard pieces > 1, !threads.isEmpty else {
-            if pieces > 0 { body(0..<pieces, 0) }
+    func forEachRun(_ items: Int, _ body: (_ run: Range<Int>, _ worker: Int) -> Void) {
+        guard items > 1, !threads.isEmpty else {
+            if items > 0 { body(0..<items, 0) }
             return
         }
-        runRegion(pieces, takesRuns: true, body)
+        runRegion(items, takesRuns: true, body)
     }
 
-    private func runRegion(_ pieces: Int, takesRuns: Bool, _ body: (_ run: Range<Int>, _ worker: Int) -> Void) {
+    private func runRegion(_ items: Int, takesRuns: Bool, _ body: (_ run: Range<Int>, _ worker: Int) -> Void) {
         withoutActuallyEscaping(body) { escapable in
             self.body = escapable
             self.takesRuns = takesRuns
             for worker in 0..<count {
-                shares[worker].set(pieces * worker / count..<pieces * (worker + 1) / count)
+                shares[worker].set(items * worker / count..<items * (worker + 1) / count)
             }
             let opened = region.load(ordering: .relaxed) + Self.step + Self.open
             region.store(opened, ordering: .sequentiallyConsistent)
             if sleepers.load(ordering: .sequentiallyConsistent) > 0 { wakeSleepers() }
             takePieces(worker: 0)
-            // No worker enters from here on; wait until those inside have finished their pieces.
+            // No worker enters from here on; wait until those inside have finished their items.
             region.wrappingSubtract(Self.open, ordering: .acquiringAndReleasing)
             var polls = 0
             while region.load(ordering: .acquiring) & (Self.step - 1) != 0 {
@@ -115,15 +115,15 @@ package final class ThreadPool: @unchecked Sendable {
         }
         takeOwn()
         for offset in 1..<count {
-            while let pieces = shares[(worker + offset) % count].takeLastHalf() {
+            while let items = shares[(worker + offset) % count].takeLastHalf() {
                 // This worker's share is empty, so that no other worker changes it meanwhile.
-                shares[worker].set(pieces)
+                shares[worker].set(items)
                 takeOwn()
             }
         }
     }
 
-    /// A range of pieces that several workers take from.
+    /// A range of items that several workers take from.
     private struct Share: ~Copyable {
         /// The range's start, and from bit 32 on its end.
         private let range = Atomic<UInt64>(0)
@@ -135,8 +135,8 @@ package final class ThreadPool: @unchecked Sendable {
                 UInt64
             ) = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
-        func set(_ pieces: Range<Int>) {
-            range.store(Self.word(pieces), ordering: .relaxed)
+        func set(_ items: Range<Int>) {
+            range.store(Self.word(items), ordering: .relaxed)
         }
 
         func takeFirst() -> Range<Int>? { take { ($0..<$0 + 1, $0 + 1..<$1) } }
@@ -153,7 +153,7 @@ package final class ThreadPool: @unchecked Sendable {
             }
         }
 
-        /// - Parameter choose: Some pieces of the range from its first argument up to its second, and the others.
+        /// - Parameter choose: Some items of the range from its first argument up to its second, and the others.
         private func take(_ choose: (Int, Int) -> (taken: Range<Int>, rest: Range<Int>)) -> Range<Int>? {
             var found = range.load(ordering: .relaxed)
             while true {
@@ -167,8 +167,8 @@ package final class ThreadPool: @unchecked Sendable {
             }
         }
 
-        private static func word(_ pieces: Range<Int>) -> UInt64 {
-            UInt64(pieces.upperBound) << 32 | UInt64(pieces.lowerBound)
+        private static func word(_ items: Range<Int>) -> UInt64 {
+            UInt64(items.upperBound) << 32 | UInt64(items.lowerBound)
         }
     }
 

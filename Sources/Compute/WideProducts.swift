@@ -107,7 +107,7 @@ struct WideActivations: Activations {
         return max(1, tokens / (tile.pairs ? pairsOfTile : WideTile.columns))
     }
 
-    var pieces: Int { tileCount }
+    var items: Int { tileCount }
 
     /// Quantizes the rows that a tile holds.
     func fill(_ index: Int) {

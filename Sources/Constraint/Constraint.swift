@@ -205,7 +205,7 @@ public final class Constraint: Sendable {
     // MARK: For matchers
 
     /// A state, with the epoch of the machine that it belongs to.
-    struct Place {
+    struct EpochState {
         var state: MachineState
         var epoch: Int
     }
@@ -214,7 +214,7 @@ public final class Constraint: Sendable {
     /// - Parameter text: The text accepted so far.
     /// - Throws: `ConstraintError` of kind `budget`.
     func with<R>(
-        _ place: inout Place, text: [UInt8], _ body: (inout Runtime, inout MachineState) -> R
+        _ place: inout EpochState, text: [UInt8], _ body: (inout Runtime, inout MachineState) -> R
     ) throws(ConstraintError) -> R {
         let outcome: Result<R, ConstraintError> = runtime.withLock { runtime in
             let tooManyStates = ConstraintError(
@@ -237,7 +237,7 @@ public final class Constraint: Sendable {
                     if runtime.machine.work.isStopped { return .failure(runtime.machine.work.error) }
                 }
                 if runtime.machine.isExhausted { replace(&runtime) }
-                place = Place(state: runtime.start, epoch: runtime.epoch)
+                place = EpochState(state: runtime.start, epoch: runtime.epoch)
                 let read = runtime.read(text, &place.state, after: [])
                 runtime.baseline = max(runtime.baseline, runtime.bytes(vocabulary))
                 if runtime.machine.work.isStopped { return .failure(runtime.machine.work.error) }

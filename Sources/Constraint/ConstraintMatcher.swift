@@ -20,7 +20,7 @@ public struct ConstraintMatcher: Sendable {
     private mutating func with<R>(
         _ body: (inout Constraint.Runtime, inout MachineState) -> R
     ) throws(ConstraintError) -> R {
-        var place = Constraint.Place(state: state, epoch: epoch)
+        var place = Constraint.EpochState(state: state, epoch: epoch)
         defer { (state, epoch) = (place.state, place.epoch) }
         return try constraint.with(&place, text: text, body)
     }

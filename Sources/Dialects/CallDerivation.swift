@@ -214,13 +214,13 @@ struct CallDerivation {
     ///   - lead: The text before the arguments, or before the object, of the only call.
     ///   - range: Finds the arguments with a key, or the object, from a place on.
     private func around(
-        _ body: CallSyntax.Body, _ lead: [CallSyntax.Piece], _ range: (Bytes, String, Int) -> Range<Int>?
+        _ body: CallSyntax.Body, _ lead: [CallSyntax.Element], _ range: (Bytes, String, Int) -> Range<Int>?
     ) -> CallSyntax? {
         guard let one, let only = range(one, Probe.key1, one.startIndex) else { return nil }
         var syntax = CallSyntax(body: body)
-        var header: [CallSyntax.Piece] = []
+        var header: [CallSyntax.Element] = []
         /// Splits a call's markers at the name: those before it may belong to the section.
-        func split(_ pieces: [CallSyntax.Piece]) -> (before: [CallSyntax.Piece], header: [CallSyntax.Piece]) {
+        func split(_ pieces: [CallSyntax.Element]) -> (before: [CallSyntax.Element], header: [CallSyntax.Element]) {
             guard case .header = body, let name = pieces.firstIndex(where: { $0 == .name || $0 == .id }) else {
                 return (pieces, [])
             }
@@ -248,23 +248,23 @@ struct CallDerivation {
         return syntax
     }
 
-    private func closers(_ text: Bytes) -> [CallSyntax.Piece] {
+    private func closers(_ text: Bytes) -> [CallSyntax.Element] {
         let end = dialect.turnEnd.first.flatMap { text.place(of: $0) }
-        return pieces(text[..<(end ?? text.endIndex)]).map(CallSyntax.Piece.text)
+        return pieces(text[..<(end ?? text.endIndex)]).map(CallSyntax.Element.text)
     }
 
     /// Text before a call as pieces: without markers of reasoning and content, with placeholders for name, identifier
     /// and number.
-    private func piecesOf(_ bytes: Bytes) -> [CallSyntax.Piece] {
+    private func piecesOf(_ bytes: Bytes) -> [CallSyntax.Element] {
         var text = bytes.text
         for marker in [dialect.thoughts.open, dialect.thoughts.close, dialect.contentOpen, dialect.contentClose]
         where !marker.isEmpty { text = text.replacing(marker, with: " ") }
-        var result: [CallSyntax.Piece] = []
+        var result: [CallSyntax.Element] = []
         var hasName = false
         for part in pieces(text.utf8) {
             var rest = part[...]
             while !rest.isEmpty {
-                let found: [(Range<Substring.Index>, CallSyntax.Piece)] =
+                let found: [(Range<Substring.Index>, CallSyntax.Element)] =
                     [(Probe.name1, .name), (Probe.name2, .name), (Probe.id1, .id), (Probe.id2, .id)]
                     .compactMap { (text, piece) in rest.range(of: text).map { ($0, piece) } }
                 let next = found.min { $0.0.lowerBound < $1.0.lowerBound }
@@ -279,7 +279,7 @@ struct CallDerivation {
     }
 
     /// - Parameter numbers: Whether digits are the call's number, as they are after its name.
-    private static func append(_ text: Substring, numbers: Bool, _ result: inout [CallSyntax.Piece]) {
+    private static func append(_ text: Substring, numbers: Bool, _ result: inout [CallSyntax.Element]) {
         var rest = text
         while numbers, let range = rest.firstRange(of: #/[0-9]+/#) {
             if range.lowerBound > rest.startIndex { result.append(.text(String(rest[..<range.lowerBound]))) }

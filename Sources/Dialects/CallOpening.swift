@@ -217,7 +217,7 @@ func isWord(_ byte: UInt8) -> Bool {
 }
 
 extension CallSyntax.Body {
-    var header: [CallSyntax.Piece] {
+    var header: [CallSyntax.Element] {
         if case .header(let pieces, _) = self { pieces } else { [] }
     }
 }

@@ -66,7 +66,7 @@ public struct Dialect: Sendable, Equatable {
 /// A notation of tool calls.
 public struct CallSyntax: Sendable, Equatable {
     /// A part of the text around calls. White space between parts is optional.
-    public enum Piece: Sendable, Equatable, Hashable {
+    public enum Element: Sendable, Equatable, Hashable {
         case text(String)
         /// The function's name.
         case name
@@ -80,7 +80,7 @@ public struct CallSyntax: Sendable, Equatable {
         /// A JSON object with the name and the arguments, or an array of them.
         case object(ObjectKeys)
         /// A header with the name, then the arguments.
-        case header([Piece], Arguments)
+        case header([Element], Arguments)
         /// `[name(key=value, …), …]`
         case pythonic
     }
@@ -93,11 +93,11 @@ public struct CallSyntax: Sendable, Equatable {
     }
 
     /// Before the first call; below: before each, after each, between two, after the last.
-    public var open: [Piece] = []
-    public var each: [Piece] = []
-    public var eachClose: [Piece] = []
-    public var separator: [Piece] = []
-    public var close: [Piece] = []
+    public var open: [Element] = []
+    public var each: [Element] = []
+    public var eachClose: [Element] = []
+    public var separator: [Element] = []
+    public var close: [Element] = []
     public var body: Body
     /// Whether a message can contain more than one call.
     public var allowsSeveral = true

@@ -441,7 +441,7 @@ struct MarkedAnswer: Sendable {
     }
 }
 
-extension CallSyntax.Piece {
+extension CallSyntax.Element {
     var text: String? { if case .text(let text) = self { text } else { nil } }
     var bytes: [UInt8]? { text.map { Array($0.utf8) } }
 }

@@ -46,7 +46,7 @@ enum MarkerPart: Sendable, Equatable {
     case text([UInt8])
     case name, id, number
 
-    init(_ piece: CallSyntax.Piece) {
+    init(_ piece: CallSyntax.Element) {
         switch piece {
         case .text(let text): self = .text(Array(text.utf8))
         case .name: self = .name

@@ -44,14 +44,14 @@ private indirect enum Path {
             switch path {
             case .root: return keys.reversed()
             case .member(let key, let outer): (keys, path) = (keys + [key], outer)
-            case .element(let index, let outer): (keys, path) = (keys + [Place(index)], outer)
+            case .element(let index, let outer): (keys, path) = (keys + [PathKey(index)], outer)
             }
         }
     }
 }
 
 /// A position in an array, or a name.
-private struct Place: CodingKey {
+private struct PathKey: CodingKey {
     let stringValue: String
     let intValue: Int?
 
@@ -199,7 +199,7 @@ private struct Members<Key: CodingKey>: KeyedDecodingContainerProtocol {
         try decoder(key).unkeyedContainer()
     }
     func superDecoder() throws -> any Decoder {
-        ValueDecoder(object["super"] ?? .null, .member(Place(stringValue: "super"), in: path))
+        ValueDecoder(object["super"] ?? .null, .member(PathKey(stringValue: "super"), in: path))
     }
     func superDecoder(forKey key: Key) throws -> any Decoder { try decoder(key) }
 }
@@ -221,7 +221,7 @@ private struct Elements: UnkeyedDecodingContainer {
     private func next(_ type: any Any.Type) throws -> ValueDecoder {
         guard !isAtEnd else {
             throw DecodingError.valueNotFound(
-                type, .init(codingPath: codingPath + [Place(currentIndex)], debugDescription: "the array has ended"))
+                type, .init(codingPath: codingPath + [PathKey(currentIndex)], debugDescription: "the array has ended"))
         }
         return ValueDecoder(elements[currentIndex], .element(currentIndex, in: path))
     }

@@ -3,7 +3,7 @@ import Foundation
 
 /// A rotary position embedding: its frequencies after scaling.
 struct Rotary: Sendable, Equatable {
-    /// The coordinate of a `Place` that rotates a pair.
+    /// The coordinate of a `RotaryPosition` that rotates a pair.
     enum Axis: Sendable {
         case time, row, column
     }
@@ -95,7 +95,7 @@ struct Rotary: Sendable, Equatable {
     }
 
     /// Cosine and sine of every pair at each row's place.
-    func angles(of places: [Place], in work: Workspace, index: Int) -> RotaryAngles {
+    func angles(of places: [RotaryPosition], in work: Workspace, index: Int) -> RotaryAngles {
         angles(rows: places.count, in: work, index: index) { row, pair in
             switch axes?[pair] {
             case nil, .time: places[row].time

@@ -30,7 +30,7 @@ package struct LogitBias: Codable, Sendable, Equatable {
         byToken = [:]
         while !pairs.isAtEnd {
             var pair = try pairs.nestedUnkeyedContainer()
-            switch try pair.decode(PromptInput.Piece.self) {
+            switch try pair.decode(PromptInput.TextOrToken.self) {
             case .text(let text): byToken[text] = try pair.decode(Bias.self).value
             case .token(let id): byToken["\(id)"] = try pair.decode(Bias.self).value
             }

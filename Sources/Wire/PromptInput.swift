@@ -3,10 +3,10 @@ import JSON
 /// A prompt of llama.cpp's API: what `TextInput` has, inputs that mix texts and ids, or objects with `prompt_string`.
 package enum PromptInput: Codable, Sendable, Equatable {
     case plain(TextInput)
-    case mixed([[Piece]])
+    case mixed([[TextOrToken]])
 
     /// A part of a mixed input.
-    package enum Piece: Codable, Sendable, Equatable {
+    package enum TextOrToken: Codable, Sendable, Equatable {
         case text(String)
         case token(Int64)
 
@@ -30,10 +30,10 @@ package enum PromptInput: Codable, Sendable, Equatable {
 
     /// An element of an array.
     private enum Element: Decodable {
-        case piece(Piece)
-        case input([Piece])
+        case piece(TextOrToken)
+        case input([TextOrToken])
 
-        var pieces: [Piece] {
+        var pieces: [TextOrToken] {
             switch self {
             case .piece(let piece): [piece]
             case .input(let pieces): pieces
@@ -48,7 +48,7 @@ package enum PromptInput: Codable, Sendable, Equatable {
         init(from decoder: any Decoder) throws {
             let container = try decoder.singleValueContainer()
             if (try? decoder.unkeyedContainer()) != nil {
-                self = .input(try container.decode([Piece].self))
+                self = .input(try container.decode([TextOrToken].self))
             } else if let object = try? decoder.container(keyedBy: CodingKeys.self) {
                 guard object.contains(.text) else {
                     throw DecodingError.dataCorruptedError(
@@ -61,7 +61,7 @@ package enum PromptInput: Codable, Sendable, Equatable {
                 }
                 self = .input([.text(text)])
             } else {
-                self = .piece(try container.decode(Piece.self))
+                self = .piece(try container.decode(TextOrToken.self))
             }
         }
     }

@@ -186,7 +186,7 @@ class Server:
     async def stream(self, gaps, begun):
         """Streams texts until it is cancelled. `begun` is set with the first event."""
         body = json.dumps({"prompt": "Once upon a time", "max_tokens": 1_500, "ignore_eos": True, "stream": True,
-                           "temperature": 0, "draft": False}).encode()
+                           "temperature": 1, "seed": 1}).encode()
         while True:
             reader, writer = await self.request("/v1/completions", body, GOOD)
             try:

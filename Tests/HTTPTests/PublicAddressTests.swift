@@ -63,7 +63,7 @@ import Testing
             try #require(found.get().first), host: host, trust: nil, through: nil, limits: limits)
         let request = Array("GET / HTTP/1.1\r\nHost: \(host)\r\n\r\n".utf8)
         _ = try await connection.ask(request, limits, until: .now + .seconds(20))
-        while try await connection.nextPiece() != nil {}
+        while try await connection.nextBytes() != nil {}
         let origin = KeptConnections.Origin(host: host, port: 80, trust: nil, proxy: nil, reach: .publicAddresses)
         await KeptConnections.shared.keep(connection, origin)
         let url = try #require(URL(string: "http://\(host)/moved"))

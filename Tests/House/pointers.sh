@@ -11,7 +11,7 @@ Sources/Networks/Vision/Files/PNGDecoder.swift            likewise
 Sources/Networks/Vision/RGBImage.swift                    Hasher takes many bytes at once only from a buffer
 '
 # Pointer types and what makes pointers; a matrix's memory and kernels; loops over rows, whose bodies have only these two.
-names='Unsafe[A-Z]|withUnsafe|\.baseAddress|\.pointee|bindMemory|assumingMemoryBound|\.base\b[^(]|\bkernels\b|forEachRow|forEachPiece|scratchOfWorker'
+names='Unsafe[A-Z]|withUnsafe|\.baseAddress|\.pointee|bindMemory|assumingMemoryBound|\.base\b[^(]|\bkernels\b|forEachRow|forEachItem|scratchOfWorker'
 
 found=$(find Sources/Networks -name '*.swift' -type f | sort | xargs grep -nHE "$names" | grep -vE '^[^:]*:[0-9]+: *//' || true)
 failed=0

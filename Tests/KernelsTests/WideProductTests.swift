@@ -76,9 +76,9 @@
                     #expect(abs(found - values[column]) <= 64 * Float.ulpOfOne * largest)
                     let (part, segment) = (column / 32, panel.segments == 1 ? 0 : column % 32 / 16)
                     let scale = panel.scale(row, part, segment)
-                    for eighths in 1..<8 {
+                    for multiple in 1..<8 {
                         #expect(
-                            panel.scale(row, part, segment, eighths: eighths) == scale * Float(8 + eighths) / 8)
+                            panel.scale(row, part, segment, multiple: multiple) == scale * Float(8 + multiple) / 8)
                     }
                 }
             }

@@ -97,8 +97,8 @@
                     let block = values[32 * part..<32 * part + 32].map { $0 * down }
                     let magnitude = max(0x1p-16, block.map { abs($0) }.max()!)
                     let needed = magnitude / (shape.pairs ? WideTile.largestOfPair : WideTile.largestCode)
-                    let (eighths, exponent) = Self.roundedUp(needed, powers: shape.pairs)
-                    let factor = Float(8 + eighths) * Self.power(exponent - 3)
+                    let (multiple, exponent) = Self.roundedUp(needed, powers: shape.pairs)
+                    let factor = Float(8 + multiple) * Self.power(exponent - 3)
                     let inverse = 1 / factor
                     let codes = block.map { Int32(($0 * inverse).rounded(.toNearestOrEven)) }
                     for (index, code) in codes.enumerated() {
@@ -111,11 +111,11 @@
                         }
                     }
                     for column in columns {
-                        let lift: Int32 = shape.pairs && column == columns[0] ? 30 : 23
+                        let shift: Int32 = shape.pairs && column == columns[0] ? 30 : 23
                         store(
-                            Int32(bitPattern: (1.5 * Self.power(exponent + lift)).bitPattern),
+                            Int32(bitPattern: (1.5 * Self.power(exponent + shift)).bitPattern),
                             at: place(WideTile.bases, part, column))
-                        store(64 * eighths, at: place(WideTile.eighths, part, column))
+                        store(64 * multiple, at: place(WideTile.multiples, part, column))
                         store(Int32(bitPattern: factor.bitPattern), at: place(WideTile.factors, part, column))
                     }
                     let halves = (codes[..<16].reduce(0, +), codes[16...].reduce(0, +))
@@ -141,7 +141,7 @@
                     let place = base + (part / 2 * shape.columns + column) * 4 + part % 2 * 2
                     withUnsafeBytes(of: code) { bytes.replaceSubrange(place..<place + 2, with: $0) }
                 }
-                store(exponent << 23, at: place(WideTile.sumLifts, slice * 8, column))
+                store(exponent << 23, at: place(WideTile.sumExponents, slice * 8, column))
             }
 
             /// A part's sum in units of the slice's step.
@@ -149,7 +149,7 @@
                 let base = part / 8 * WideTile.sliceBytes * shape.columns + WideTile.partSums * shape.columns
                 let place = base + (part % 8 / 2 * shape.columns + column) * 4 + part % 2 * 2
                 let code = bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: place, as: Int16.self) }
-                return (code, Self.power(int(WideTile.sumLifts, part / 8 * 8, column) >> 23))
+                return (code, Self.power(int(WideTile.sumExponents, part / 8 * 8, column) >> 23))
             }
 
             private static func power(_ exponent: Int32) -> Float {
@@ -159,10 +159,10 @@
             /// e and a of the smallest number `(1 + e/8) · 2^a` that is not below `needed`.
             ///
             /// - Parameter powers: Whether e is 0.
-            private static func roundedUp(_ needed: Float, powers: Bool) -> (eighths: Int32, exponent: Int32) {
+            private static func roundedUp(_ needed: Float, powers: Bool) -> (multiple: Int32, exponent: Int32) {
                 if powers { return (0, Int32(needed.exponent) + (needed.significand > 1 ? 1 : 0)) }
-                let eighths = Int32((needed.significand * 8).rounded(.up)) - 8
-                return (eighths % 8, Int32(needed.exponent) + eighths / 8)
+                let multiple = Int32((needed.significand * 8).rounded(.up)) - 8
+                return (multiple % 8, Int32(needed.exponent) + multiple / 8)
             }
         }
 
@@ -391,9 +391,9 @@
             func code(_ row: Int, _ part: Int, _ index: Int) -> Int {
                 Int(slices[part / 8][part % 8 * partBytes + index / 4 * 64 + row * 4 + index % 4]) - center
             }
-            /// The scale, multiplied by 1 + `eighths` / 8.
-            func scale(_ row: Int, _ part: Int, _ segment: Int, eighths: Int = 0) -> Float {
-                float(part, part % 8 * partBytes + 512 + 64 * (8 * segment + eighths) + 4 * row)
+            /// The scale, multiplied by 1 + `multiple` / 8.
+            func scale(_ row: Int, _ part: Int, _ segment: Int, multiple: Int = 0) -> Float {
+                float(part, part % 8 * partBytes + 512 + 64 * (8 * segment + multiple) + 4 * row)
             }
             func offset(_ row: Int, _ part: Int, _ segment: Int) -> Float? {
                 kind != .offsets

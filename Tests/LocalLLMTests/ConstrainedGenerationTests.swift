@@ -212,7 +212,7 @@ import Tokenizer
         let (began, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         // Stands for a mask that takes long: nothing else can be worked out for this constraint meanwhile.
         Thread.detachNewThread {
-            var place = Constraint.Place(state: .text(0), epoch: -1)
+            var place = Constraint.EpochState(state: .text(0), epoch: -1)
             try? slow.with(&place, text: []) { _, _ in
                 began.signal()
                 mayEnd.wait()

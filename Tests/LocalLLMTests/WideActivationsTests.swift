@@ -28,7 +28,7 @@ struct WideActivationsTests {
                     let slice = tile.base + part / WideTile.sliceParts * tile.sliceStride
                     let place = part % WideTile.sliceParts * tile.columns + column
                     let eighths = slice.load(
-                        fromByteOffset: WideTile.eighths * tile.columns + 4 * place, as: Int32.self)
+                        fromByteOffset: WideTile.multiples * tile.columns + 4 * place, as: Int32.self)
                     #expect(eighths >= 0 && eighths < 512 && eighths % 64 == 0)
                 }
             }

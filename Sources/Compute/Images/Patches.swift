@@ -8,7 +8,8 @@ extension Compute {
     ///   - scale: One for each color; `offset` likewise.
     ///   - output: `[patches, 3 · side · side]`
     package func unfold(
-        _ bytes: [UInt8], width: Int, side: Int, places: [Place], scale: [Float], offset: [Float], into output: Matrix
+        _ bytes: [UInt8], width: Int, side: Int, places: [RotaryPosition], scale: [Float], offset: [Float],
+        into output: Matrix
     ) {
         precondition(scale.count == 3 && offset.count == 3, "three colors")
         bytes.withUnsafeBufferPointer { bytes in

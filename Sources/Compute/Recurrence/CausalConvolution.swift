@@ -30,7 +30,7 @@ package struct CausalConvolution {
         compute.timed(ProfiledPart(name: "convolution")) {
             for run in runs {
                 let isSmall = run.rows.count * channels * taps <= 1 << 14
-                compute.forEachPiece(run.rows.count, serially: isSmall) { index, worker in
+                compute.forEachItem(run.rows.count, serially: isSmall) { index, worker in
                     let row = run.rows.lowerBound + index
                     let inputs = UnsafeMutableRawPointer(compute.scratchOfWorker(worker))
                         .bindMemory(to: UnsafePointer<Float>.self, capacity: taps)
@@ -99,7 +99,7 @@ package struct DilatedConvolution {
         func source(_ row: Int) -> UnsafeMutablePointer<Float> {
             row < run.rows.lowerBound ? past + (history + row - run.rows.lowerBound) * channels : input[row]
         }
-        compute.forEachPiece(run.rows.count, serially: run.rows.count <= 2) { index, _ in
+        compute.forEachItem(run.rows.count, serially: run.rows.count <= 2) { index, _ in
             let row = run.rows.lowerBound + index
             let inputs = taps.indices.map { source(row - (taps.count - 1 - $0) * dilation) }
             let (x, y) = (residual[row], added[row])

@@ -78,8 +78,8 @@ package struct ChannelDecayRecurrence {
         let work = inputs.queries.rows * stateFloats
         compute.timed(ProfiledPart(name: "recurrence")) {
             (inputs.bonus ?? []).withUnsafeBufferPointer { bonus in
-                compute.forEachPiece(runs.count * heads, serially: work <= 1 << 14) { piece, worker in
-                    let (run, head) = (runs[piece / heads], piece % heads)
+                compute.forEachItem(runs.count * heads, serially: work <= 1 << 14) { item, worker in
+                    let (run, head) = (runs[item / heads], item % heads)
                     Head(
                         shape: self, inputs: inputs, bonus: bonus.baseAddress, output: output, run: run, head: head,
                         state: run.state + stateOffset + head * keyWidth * valueWidth,

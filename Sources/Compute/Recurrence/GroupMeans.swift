@@ -37,8 +37,8 @@ package struct GroupMeans {
     ) {
         // Values are independent: each worker reads the rows in order.
         let part = 64
-        compute.forEachPiece((width + part - 1) / part, serially: run.rows.count <= 2) { piece, _ in
-            forward(values, gates, run, piece * part..<min(width, (piece + 1) * part), into: means)
+        compute.forEachItem((width + part - 1) / part, serially: run.rows.count <= 2) { item, _ in
+            forward(values, gates, run, item * part..<min(width, (item + 1) * part), into: means)
         }
     }
 

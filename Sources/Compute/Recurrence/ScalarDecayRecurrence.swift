@@ -32,7 +32,7 @@ package struct ScalarDecayRecurrence {
 
     package static let chunk = 32
     /// Heads of a group that one worker computes in turn, reusing the products of queries and keys.
-    private static let pieceHeads = 8
+    private static let headsOfItem = 8
 
     package var stateFloats: Int { heads * keyWidth * valueWidth }
 
@@ -62,16 +62,16 @@ package struct ScalarDecayRecurrence {
         _ inputs: Inputs, into output: Matrix, _ runs: [RecurrentRun], stateOffset: Int, _ compute: Compute
     ) {
         let members = heads / groups
-        let blocks = (members + Self.pieceHeads - 1) / Self.pieceHeads
+        let blocks = (members + Self.headsOfItem - 1) / Self.headsOfItem
         compute.reserveScratch(floats: scratchFloats)
         let work = inputs.queries.rows * stateFloats
         compute.timed(ProfiledPart(name: "recurrence")) {
-            compute.forEachPiece(runs.count * groups * blocks, serially: work <= 1 << 14) { piece, worker in
-                let block = piece % blocks, group = piece / blocks % groups
-                let first = block * Self.pieceHeads
-                Piece(
-                    shape: self, inputs: inputs, output: output, run: runs[piece / blocks / groups],
-                    stateOffset: stateOffset, group: group, members: first..<min(first + Self.pieceHeads, members),
+            compute.forEachItem(runs.count * groups * blocks, serially: work <= 1 << 14) { item, worker in
+                let block = item % blocks, group = item / blocks % groups
+                let first = block * Self.headsOfItem
+                Heads(
+                    shape: self, inputs: inputs, output: output, run: runs[item / blocks / groups],
+                    stateOffset: stateOffset, group: group, members: first..<min(first + Self.headsOfItem, members),
                     kernels: compute.kernels.recurrent, rowKernels: compute.kernels.rows,
                     scratch: compute.scratchOfWorker(worker)
                 ).forward()
@@ -85,7 +85,7 @@ package struct ScalarDecayRecurrence {
     }
 
     /// Some heads of one group of one sequence.
-    private struct Piece {
+    private struct Heads {
         let shape: ScalarDecayRecurrence
         let inputs: Inputs
         let output: Matrix

@@ -20,13 +20,13 @@ extension Compute {
     ) {
         let (channels, states) = (input.columns, b.columns)
         assert(input.stride == steps.stride && output.stride == steps.stride && b.stride == c.stride, "other strides")
-        let pieces = (channels + Self.scanChannels - 1) / Self.scanChannels
+        let items = (channels + Self.scanChannels - 1) / Self.scanChannels
         rates.withUnsafeBufferPointer { rates in
             skips.withUnsafeBufferPointer { skips in
                 let isSmall = input.rows * states * channels <= 1 << 12
-                forEachPiece(runs.count * pieces, serially: isSmall) { piece, _ in
-                    let run = runs[piece / pieces]
-                    let (row, first) = (run.rows.lowerBound, piece % pieces * Self.scanChannels)
+                forEachItem(runs.count * items, serially: isSmall) { item, _ in
+                    let run = runs[item / items]
+                    let (row, first) = (run.rows.lowerBound, item % items * Self.scanChannels)
                     kernels.recurrent.selectiveScan(
                         SelectiveScan(
                             x: input[row] + first, delta: steps[row] + first, stride: steps.stride, b: b[row],

@@ -34,15 +34,15 @@ package final class SequenceImages: Sendable {
     }
 
     /// Position of a token of the sequence.
-    package func place(ofToken token: Int) -> Place {
-        guard hasGridPositions else { return Place(Int32(token)) }
+    package func place(ofToken token: Int) -> RotaryPosition {
+        guard hasGridPositions else { return RotaryPosition(Int32(token)) }
         let index = indexOfLast(startingUpTo: token)
-        guard let index else { return Place(Int32(token)) }
-        guard images[index].tokens.contains(token) else { return Place(Int32(token - shifts[index])) }
+        guard let index else { return RotaryPosition(Int32(token)) }
+        guard images[index].tokens.contains(token) else { return RotaryPosition(Int32(token - shifts[index])) }
         let first = images[index].tokens.lowerBound
         let start = Int32(first - (index == 0 ? 0 : shifts[index - 1]))
         let columns = images[index].rows.columns
-        return Place(
+        return RotaryPosition(
             time: start, row: start + Int32((token - first) / columns), column: start + Int32((token - first) % columns)
         )
     }

@@ -123,7 +123,8 @@ struct SchemaSurvey {
 
 extension SchemaJSON {
     /// Calls `body` with each schema that the value of a keyword contains directly, and its place below the keyword.
-    static func forEachSchema(of keyword: Keyword, _ value: SchemaJSON, _ body: (SchemaJSON, Pointer.Place) -> Void) {
+    static func forEachSchema(of keyword: Keyword, _ value: SchemaJSON, _ body: (SchemaJSON, Pointer.Position) -> Void)
+    {
         switch value {
         case .object(let inner) where keyword.isMapOfSchemas:
             for entry in inner.list { body(entry.value, .key(entry.key)) }

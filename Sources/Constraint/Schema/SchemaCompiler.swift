@@ -11,14 +11,14 @@ struct SchemaCompiler {
     let formatsAnnotate: Bool
 
     /// A schema in a dynamic scope. Without `$dynamicRef` in the document the scope is always empty.
-    private struct Place: Hashable {
+    private struct ScopedPointer: Hashable {
         var pointer: Pointer
         var scope: [String]
     }
     /// Empty in a document without references, which has one way to each schema.
-    private var ids: [Place: SchemaNode.ID] = [:]
+    private var ids: [ScopedPointer: SchemaNode.ID] = [:]
     private let hasReferences: Bool
-    private var pending: [(value: SchemaJSON, place: Place, id: SchemaNode.ID)] = []
+    private var pending: [(value: SchemaJSON, place: ScopedPointer, id: SchemaNode.ID)] = []
     private var patterns: [String: Int] = [:]
     private let isDynamic: Bool
     private let work = WorkMeter()
@@ -108,7 +108,7 @@ struct SchemaCompiler {
             let base = index.base(at: pointer)
             if !scope.contains(base) { scope.append(base) }
         }
-        let place = Place(pointer: pointer, scope: scope)
+        let place = ScopedPointer(pointer: pointer, scope: scope)
         if hasReferences, let id = ids[place] { return id }
         let id = try add(SchemaNode(pointer: pointer))
         if hasReferences { ids[place] = id }
@@ -165,7 +165,9 @@ struct SchemaCompiler {
         for id in plan.nodes.indices where isLoose[id] { plan.nodes[id].loosen { isLoose[Int($0)] } }
     }
 
-    private mutating func compile(_ value: SchemaJSON, _ place: Place, into id: SchemaNode.ID) throws(ConstraintError) {
+    private mutating func compile(_ value: SchemaJSON, _ place: ScopedPointer, into id: SchemaNode.ID)
+        throws(ConstraintError)
+    {
         switch value {
         case .bool(let isTrue): if !isTrue { plan.nodes[Int(id)].types = [] }
         case .object(let members): try compile(members, place, into: id)
@@ -179,7 +181,7 @@ struct SchemaCompiler {
     }
 
     private mutating func compile(
-        _ members: SchemaJSON.Members, _ place: Place, into id: SchemaNode.ID
+        _ members: SchemaJSON.Members, _ place: ScopedPointer, into id: SchemaNode.ID
     ) throws(ConstraintError) {
         var members = members
         let (nodes, waiting) = (plan.nodes.count, pending.count)
@@ -208,7 +210,7 @@ struct SchemaCompiler {
     /// A schema object being compiled.
     private struct Reading {
         let members: SchemaJSON.Members
-        let place: Place
+        let place: ScopedPointer
         var node: SchemaNode
 
         func fail(_ keyword: Keyword, _ message: String) -> ConstraintError {
@@ -264,7 +266,7 @@ struct SchemaCompiler {
     }
 
     private mutating func child(
-        _ reading: Reading, _ keyword: Keyword, _ value: SchemaJSON, at place: Pointer.Place = .itself
+        _ reading: Reading, _ keyword: Keyword, _ value: SchemaJSON, at place: Pointer.Position = .itself
     ) throws(ConstraintError) -> SchemaNode.ID {
         try node(value, reading.place.pointer.appending(keyword).appending(place), scope: reading.place.scope)
     }

@@ -25,7 +25,7 @@ struct Pointer: Hashable, Sendable {
     private init(_ last: Step?) { self.last = last }
 
     /// Where a schema is in the value of a keyword.
-    enum Place {
+    enum Position {
         case itself
         case key([UInt8])
         case index(Int)
@@ -33,7 +33,7 @@ struct Pointer: Hashable, Sendable {
 
     func appending(_ keyword: Keyword) -> Pointer { appending(Array(keyword.rawValue.utf8)) }
     func appending(_ key: [UInt8]) -> Pointer { Pointer(Step(last, key)) }
-    func appending(_ place: Place) -> Pointer {
+    func appending(_ place: Position) -> Pointer {
         switch place {
         case .itself: self
         case .key(let key): appending(key)

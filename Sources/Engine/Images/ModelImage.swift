@@ -5,14 +5,14 @@ package import Compute
 ///
 /// Created by `LocalModel.read`, for that model only.
 public struct ModelImage: Sendable {
-    package let pieces: [ImageMarkers.Piece]
+    package let pieces: [ImageMarkers.Element]
     package let rows: [ImageRows]
     /// Token IDs of the image, negated.
     package let ids: Range<Int>
     /// The encoder, which identifies the model. Weak, since the encoder's cache holds its images.
     nonisolated(unsafe) private weak var imageReader: ImageReader?
 
-    init(pieces: [ImageMarkers.Piece], rows: [ImageRows], firstID: Int, imageReader: ImageReader) {
+    init(pieces: [ImageMarkers.Element], rows: [ImageRows], firstID: Int, imageReader: ImageReader) {
         self.pieces = pieces
         self.rows = rows
         ids = firstID..<firstID + rows.reduce(0) { $0 + $1.matrix.rows }

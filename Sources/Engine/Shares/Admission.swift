@@ -1,14 +1,14 @@
 extension ModelThread {
     /// Counts requests under way by client, and decides whether one more is accepted.
     struct Admission {
-        private struct Place {
+        private struct Holder {
             let client: String?
             let group: Int?
         }
 
         /// Maximum requests under way.
         let limit: Int
-        private var places: [Scheduler.ID: Place] = [:]
+        private var places: [Scheduler.ID: Holder] = [:]
         private var counts: [String: Int] = [:]
         /// Places by group.
         private var groups: [Int: Int] = [:]
@@ -28,7 +28,7 @@ extension ModelThread {
         }
 
         mutating func insert(_ id: Scheduler.ID, of client: String?, group: GenerationGroup? = nil) {
-            places[id] = Place(client: client, group: group?.number)
+            places[id] = Holder(client: client, group: group?.number)
             if let client { counts[client, default: 0] += 1 }
             if let group { groups[group.number, default: 0] += 1 }
         }

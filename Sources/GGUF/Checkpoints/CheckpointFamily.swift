@@ -3,7 +3,8 @@ package import JSON
 /// How folders of a family are converted to GGUF, with llama.cpp's names.
 package struct CheckpointFamily: Sendable {
     typealias Write = @Sendable (inout CheckpointConversion) throws(ModelFileError) -> Void
-    package typealias Place = @Sendable (inout CheckpointConversion, CheckpointTensor) throws(ModelFileError) -> Bool
+    package typealias PlaceTensor =
+        @Sendable (inout CheckpointConversion, CheckpointTensor) throws(ModelFileError) -> Bool
 
     /// Value of `general.architecture`.
     var architecture: String
@@ -19,7 +20,7 @@ package struct CheckpointFamily: Sendable {
     /// Writes additional keys, and tensors that are computed.
     var write: Write = { _ throws(ModelFileError) in }
     /// Places a tensor that its name alone does not place; returns whether it did.
-    var place: Place = { _, _ throws(ModelFileError) in false }
+    var place: PlaceTensor = { _, _ throws(ModelFileError) in false }
     /// Properties of the vocabulary that its files do not declare.
     var vocabulary = CheckpointVocabulary()
 

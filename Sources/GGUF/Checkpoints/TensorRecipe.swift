@@ -56,12 +56,12 @@ struct TensorRecipe: Sendable {
         guard let sourceType = sources[0].type.tensorType else { return }
         // Pieces of about a megabyte, on all cores.
         let (length, rows) = pieces
-        let rowsPerPiece = max(1, (1 << 18) / length)
+        let rowsAtOnce = max(1, (1 << 18) / length)
         let base = UnsafeMutableRawPointer(target.baseAddress!)
         let target = SendablePointer(base: base)
-        DispatchQueue.concurrentPerform(iterations: (rows + rowsPerPiece - 1) / rowsPerPiece) { piece in
+        DispatchQueue.concurrentPerform(iterations: (rows + rowsAtOnce - 1) / rowsAtOnce) { piece in
             withUnsafeTemporaryAllocation(of: Float.self, capacity: length) { buffer in
-                for row in piece * rowsPerPiece..<min(rows, (piece + 1) * rowsPerPiece) {
+                for row in piece * rowsAtOnce..<min(rows, (piece + 1) * rowsAtOnce) {
                     fill(row, length, sourceType, target.base + row * length * type.blockBytes, buffer.baseAddress!)
                 }
             }

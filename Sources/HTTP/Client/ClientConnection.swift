@@ -78,7 +78,7 @@ actor ClientConnection: SocketActor {
         }
     }
 
-    func nextPiece() async throws -> ArraySlice<UInt8>? {
+    func nextBytes() async throws -> ArraySlice<UInt8>? {
         try await cancellable {
             guard case .body(let bytes) = try await nextEvent() else { return nil }
             return bytes

@@ -215,7 +215,7 @@ package final class ClientResponse: Sendable {
     /// - Throws: `ClientError`; `CancellationError`.
     package func next() async throws -> ArraySlice<UInt8>? {
         guard let connection = connection.withLock({ $0 }) else { return nil }
-        if let piece = try await connection.nextPiece() { return piece }
+        if let piece = try await connection.nextBytes() { return piece }
         self.connection.withLock { $0 = nil }
         if await connection.canBeAskedAgain {
             await KeptConnections.shared.keep(connection, origin)

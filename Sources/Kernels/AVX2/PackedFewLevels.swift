@@ -58,7 +58,7 @@ enum PackedTernary: PackedWithScale {
     static var segments: Int { 1 }
     static var offset: Float { 1 }
     @inline(__always)
-    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) { crumbs(planes, step, at: 0) }
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) { twoBits(planes, step, at: 0) }
 }
 
 enum PackedIQ1_S: PackedFormat {
@@ -67,7 +67,7 @@ enum PackedIQ1_S: PackedFormat {
     @inline(__always)
     static func shared(_ block: UnsafeRawPointer) -> Rows16 { halves(block, 0) }
     @inline(__always)
-    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) { crumbs(planes, step, at: 0) }
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) { twoBits(planes, step, at: 0) }
     @inline(__always)
     static func scales(
         _ shared: Rows16, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
@@ -122,7 +122,7 @@ enum PackedIQ1_M: PackedWithOddScales {
     static var offset: Float { 9 }
     @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
-        or(crumbs(planes, step, at: 3), bits(planes + 128, step, at: 1))
+        or(twoBits(planes, step, at: 3), bits(planes + 128, step, at: 1))
     }
 }
 
@@ -135,7 +135,7 @@ enum PackedIQ2: PackedWithOddScales {
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
         let levels: Int64 = 0x0000_1223_0056_4433
         let table = _mm256_set1_epi64x(levels)
-        let (a, b) = or(crumbs(planes, step, at: 0), bits(planes + 128, step, at: 2))
+        let (a, b) = or(twoBits(planes, step, at: 0), bits(planes + 128, step, at: 2))
         return (_mm256_shuffle_epi8(table, a), _mm256_shuffle_epi8(table, b))
     }
 }

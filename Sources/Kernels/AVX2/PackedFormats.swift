@@ -79,7 +79,7 @@ func bits(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (__m256i, __
 
 /// Two bits of each code, shifted to bits `place` and up.
 @inline(__always)
-func crumbs(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (__m256i, __m256i) {
+func twoBits(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (__m256i, __m256i) {
     let both = Int8(truncatingIfNeeded: 3 << place)
     return (
         mask(shift(load32(plane), place &- 2 &* step), both),
@@ -250,7 +250,7 @@ enum PackedQ8_0: PackedWithScale {
 @inline(__always)
 private func leadingCodes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
     let upper = load32(planes + 64 &* step)
-    return or((mask(shift(upper, 4), -16), mask(upper, -16)), crumbs(planes + 256, step, at: 2))
+    return or((mask(shift(upper, 4), -16), mask(upper, -16)), twoBits(planes + 256, step, at: 2))
 }
 
 /// Split Q8_0 with all bits.
@@ -263,7 +263,7 @@ enum SplitQ8_0: PackedWithScale {
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) { leadingCodes(planes, step) }
     @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ trailing: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
-        or(leadingCodes(planes, step), crumbs(trailing, step, at: 0))
+        or(leadingCodes(planes, step), twoBits(trailing, step, at: 0))
     }
 }
 
@@ -284,7 +284,7 @@ enum PackedQ6_K: PackedFormat {
     static func shared(_ block: UnsafeRawPointer) -> Rows16 { halves(block, 0) }
     @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
-        or(nibbles(planes, step), crumbs(planes + 256, step, at: 4))
+        or(nibbles(planes, step), twoBits(planes + 256, step, at: 4))
     }
     @inline(__always)
     static func scales(
@@ -301,7 +301,7 @@ enum PackedQ2_K: PackedFormat {
     @inline(__always)
     static func shared(_ block: UnsafeRawPointer) -> (Rows16, Rows16) { (halves(block, 0), halves(block, 1)) }
     @inline(__always)
-    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) { crumbs(planes, step, at: 0) }
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) { twoBits(planes, step, at: 0) }
     @inline(__always)
     static func scales(
         _ shared: (Rows16, Rows16), _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
@@ -321,7 +321,7 @@ enum PackedQ3_K: PackedFormat {
     static func shared(_ block: UnsafeRawPointer) -> Rows16 { halves(block, 0) }
     @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
-        or(crumbs(planes, step, at: 0), bits(planes + 128, step, at: 2))
+        or(twoBits(planes, step, at: 0), bits(planes + 128, step, at: 2))
     }
     @inline(__always)
     static func scales(

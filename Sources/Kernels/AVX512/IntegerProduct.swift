@@ -128,13 +128,13 @@ private struct Scales {
     /// `nil`: the format has no offsets of segments.
     let offsets: Panels<__m512>?
     /// By column: the places of multiples, and the sums of activations. A pair takes the first multiple.
-    let eighths: UnsafePointer<UInt32>?
+    let multiples: UnsafePointer<UInt32>?
     let sums: UnsafePointer<Float>?
 
     /// - Parameter last: The column of the sums of activations.
     @inline(__always)
     func add(_ values: Panels<__m512>, _ column: Int, last: Int, to result: inout Panels<__m512>) {
-        let place = eighths.map { Int(truncatingIfNeeded: $0[column]) } ?? 0
+        let place = multiples.map { Int(truncatingIfNeeded: $0[column]) } ?? 0
         result.0 = _mm512_fmadd_ps(values.0, floats16(weights.0 + place), result.0)
         result.1 = _mm512_fmadd_ps(values.1, floats16(weights.1 + place), result.1)
         if let offsets, let sums {
@@ -151,7 +151,7 @@ private struct Minimums {
     let second: UnsafeRawPointer
     /// The part sums and their exponents, of the first column.
     let partSums: UnsafeRawPointer
-    let lifts: UnsafeRawPointer
+    let exponents: UnsafeRawPointer
     let columns: Int
 
     @inline(__always)
@@ -162,8 +162,8 @@ private struct Minimums {
             sums.0 = add_products_of_words(sums.0, load64(first + 64 &* pair), x)
             sums.1 = add_products_of_words(sums.1, load64(second + 64 &* pair), x)
         }
-        let lift = broadcast(lifts + 4 &* column)
-        let scales = (_mm512_add_epi32(load64(first + 256), lift), _mm512_add_epi32(load64(second + 256), lift))
+        let exponent = broadcast(exponents + 4 &* column)
+        let scales = (_mm512_add_epi32(load64(first + 256), exponent), _mm512_add_epi32(load64(second + 256), exponent))
         result.0 = _mm512_fnmadd_ps(_mm512_cvtepi32_ps(sums.0), _mm512_castsi512_ps(scales.0), result.0)
         result.1 = _mm512_fnmadd_ps(_mm512_cvtepi32_ps(sums.1), _mm512_castsi512_ps(scales.1), result.1)
     }
@@ -280,7 +280,7 @@ private func multiply<Kind: PanelKind>(
         nextTile += 64 &* linesAhead.tile
         nextResults += 64 &* linesAhead.results
         let bases = (place + WideTile.bases &* columns).assumingMemoryBound(to: Float.self)
-        let eighths = (place + WideTile.eighths &* columns).assumingMemoryBound(to: UInt32.self)
+        let multiples = (place + WideTile.multiples &* columns).assumingMemoryBound(to: UInt32.self)
         place += 4 &* columns
         for segment in 0..<Kind.segments {
             var starts = UnsafeRawPointer(bases).assumingMemoryBound(to: Int32.self)
@@ -310,7 +310,7 @@ private func multiply<Kind: PanelKind>(
             let scales = Scales(
                 weights: (first + scale, second + scale),
                 offsets: hasOffsets ? (floats16(first + offset), floats16(second + offset)) : nil,
-                eighths: pairs ? nil : eighths, sums: numbers?.sums(segment, part))
+                multiples: pairs ? nil : multiples, sums: numbers?.sums(segment, part))
             r0.add(s0, bases: bases, scales, 0, pairs: pairs)
             if twos > 1 { r1.add(s1, bases: bases, scales, 2, pairs: pairs) }
             if twos > 2 { r2.add(s2, bases: bases, scales, 4, pairs: pairs) }
@@ -321,7 +321,7 @@ private func multiply<Kind: PanelKind>(
     if Kind.offsets == .ofParts {
         let minimums = Minimums(
             first: first, second: second, partSums: tile + WideTile.partSums &* columns,
-            lifts: tile + WideTile.sumLifts &* columns, columns: columns)
+            exponents: tile + WideTile.sumExponents &* columns, columns: columns)
         r0.subtract(minimums, 0, pairs: pairs)
         if twos > 1 { r1.subtract(minimums, 2, pairs: pairs) }
         if twos > 2 { r2.subtract(minimums, 4, pairs: pairs) }

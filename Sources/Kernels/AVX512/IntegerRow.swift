@@ -165,7 +165,7 @@ private struct PartSums {
     }
 
     @inline(__always)
-    func lift(_ column: Int) -> UnsafeRawPointer { slice + (WideTile.sumLifts &* columns &+ 4 &* column) }
+    func exponent(_ column: Int) -> UnsafeRawPointer { slice + (WideTile.sumExponents &* columns &+ 4 &* column) }
 }
 
 /// The minimums of 16 rows and 256 columns.
@@ -184,8 +184,8 @@ private struct Minimums {
 
     @inline(__always)
     func subtract(_ sums: PartSums, _ column: Int, from result: __m512) -> __m512 {
-        // A power of two: its exponent is the lift, without the bias.
-        let step = _mm512_castsi512_ps(_mm512_add_epi32(broadcast(sums.lift(column)), _mm512_set1_epi32(127 << 23)))
+        // A power of two: its exponent is the sum's, without the bias.
+        let step = _mm512_castsi512_ps(_mm512_add_epi32(broadcast(sums.exponent(column)), _mm512_set1_epi32(127 << 23)))
         var sum = add_products_of_words(_mm512_setzero_si512(), pairs.0, broadcast(sums.pair(0, column)))
         sum = add_products_of_words(sum, pairs.1, broadcast(sums.pair(1, column)))
         sum = add_products_of_words(sum, pairs.2, broadcast(sums.pair(2, column)))

@@ -43,7 +43,7 @@ enum PackedNVFP4: PackedE2M1 {
 enum PackedTernary: PackedWithScale {
     static var segments: Int { 1 }
     @inline(__always)
-    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) { crumbs(planes, step, at: 0) }
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) { twoBits(planes, step, at: 0) }
 }
 
 enum PackedIQ1_S: PackedFormat {
@@ -52,7 +52,7 @@ enum PackedIQ1_S: PackedFormat {
     @inline(__always)
     static func shared(_ block: UnsafeRawPointer) -> __m512 { halves(block, 0) }
     @inline(__always)
-    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) { crumbs(planes, step, at: 0) }
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) { twoBits(planes, step, at: 0) }
     @inline(__always)
     static func scales(
         _ shared: __m512, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
@@ -100,7 +100,7 @@ enum PackedIQ1_M: PackedWithOddScales {
     static var unit: Float { 0.125 }
     @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) {
-        or(crumbs(planes, step, at: 3), bits(planes + 128, step, at: 1))
+        or(twoBits(planes, step, at: 3), bits(planes + 128, step, at: 1))
     }
 }
 
@@ -111,7 +111,7 @@ enum PackedIQ2: PackedWithOddScales {
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) {
         let levels: Int64 = 0x0000_1223_0056_4433
         let table = _mm512_set1_epi64(levels)
-        let (a, b) = or(crumbs(planes, step, at: 0), bits(planes + 128, step, at: 2))
+        let (a, b) = or(twoBits(planes, step, at: 0), bits(planes + 128, step, at: 2))
         return (_mm512_shuffle_epi8(table, a), _mm512_shuffle_epi8(table, b))
     }
 }

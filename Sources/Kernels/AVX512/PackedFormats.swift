@@ -113,7 +113,7 @@ func bits(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (__m512i, __
 
 /// Two bits of each code, shifted to bits `place` and up.
 @inline(__always)
-func crumbs(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (__m512i, __m512i) {
+func twoBits(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (__m512i, __m512i) {
     let both = Int8(truncatingIfNeeded: 3 << place)
     return (
         mask(shift(load64(plane), place &- 2 &* step), both),
@@ -290,7 +290,7 @@ private func splitCodes(
     _ planes: UnsafeRawPointer, _ trailing: UnsafeRawPointer?, _ step: Int
 ) -> (__m512i, __m512i) {
     let upper = load64(planes + 64 &* step), isUpper = _mm512_set1_epi8(-16)
-    /// The lower nibbles of four steps are computed two and two: of even ones or of odd ones, so that a crumb is shifted once.
+    /// The lower nibbles of four steps are computed two and two: of even ones or of odd ones, so that two bits are shifted once.
     @inline(__always)
     func lower(_ register: Int) -> __m512i {
         let middle = load64(planes + (256 &+ 64 &* register))
@@ -342,7 +342,7 @@ enum PackedQ6_K: PackedFormat {
     static func shared(_ block: UnsafeRawPointer) -> __m512 { halves(block, 0) }
     @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) {
-        or(nibbles(planes, step), crumbs(planes + 256, step, at: 4))
+        or(nibbles(planes, step), twoBits(planes + 256, step, at: 4))
     }
     @inline(__always)
     static func scales(
@@ -359,7 +359,7 @@ enum PackedQ2_K: PackedFormat {
     @inline(__always)
     static func shared(_ block: UnsafeRawPointer) -> (__m512, __m512) { (halves(block, 0), halves(block, 1)) }
     @inline(__always)
-    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) { crumbs(planes, step, at: 0) }
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) { twoBits(planes, step, at: 0) }
     @inline(__always)
     static func scales(
         _ shared: (__m512, __m512), _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
@@ -378,7 +378,7 @@ enum PackedQ3_K: PackedFormat {
     static func shared(_ block: UnsafeRawPointer) -> __m512 { halves(block, 0) }
     @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) {
-        or(crumbs(planes, step, at: 0), bits(planes + 128, step, at: 2))
+        or(twoBits(planes, step, at: 0), bits(planes + 128, step, at: 2))
     }
     @inline(__always)
     static func scales(

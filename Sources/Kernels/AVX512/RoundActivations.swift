@@ -25,7 +25,7 @@ public func roundToken(
     var slice = slices
     for first in stride(from: 0, to: parts, by: WideTile.sliceParts) {
         let x = values + 32 &* first
-        let place = Place(
+        let place = TokenColumns(
             slice: slice, columns: columns, column: column, parts: min(WideTile.sliceParts, parts &- first))
         if pair { round(x, down, place, pair: true) } else { round(x, down, place, pair: false) }
         slice += sliceStride
@@ -34,7 +34,7 @@ public func roundToken(
 }
 
 /// The columns of a token in a slice.
-private struct Place {
+private struct TokenColumns {
     let slice: UnsafeMutableRawPointer
     let columns: Int
     /// The token's first column.
@@ -67,7 +67,7 @@ private struct Place {
     }
 }
 
-extension Place {
+extension TokenColumns {
     /// Stores the sums of eight parts as 16-bit integers.
     @inline(__always)
     func storeSums(_ sums: __m256, _ column: Int) {
@@ -87,7 +87,7 @@ extension Place {
             place.storeBytes(
                 of: both, toByteOffset: (WideTile.partSums &+ 4 &* pair) &* columns, as: Int32.self)
         }
-        place.storeBytes(of: power << 23, toByteOffset: WideTile.sumLifts &* columns, as: Int32.self)
+        place.storeBytes(of: power << 23, toByteOffset: WideTile.sumExponents &* columns, as: Int32.self)
     }
 }
 
@@ -96,7 +96,7 @@ private typealias Parts<Value> = (Value, Value, Value, Value, Value, Value, Valu
 
 /// Rounds up to 256 values. `pair` is a literal.
 @inline(__always)
-private func round(_ x: UnsafePointer<Float>, _ down: Float, _ place: Place, pair: Bool) {
+private func round(_ x: UnsafePointer<Float>, _ down: Float, _ place: TokenColumns, pair: Bool) {
     // Parts that are not used repeat the last one that is.
     @inline(__always)
     func part(_ index: Int) -> UnsafePointer<Float> { x + 32 &* min(index, place.parts &- 1) }
@@ -148,8 +148,8 @@ private func round(_ x: UnsafePointer<Float>, _ down: Float, _ place: Place, pai
     for column in place.column...last {
         let isFirst = pair && column != last
         let sums = pair ? (partOfPair(low, first: isFirst), partOfPair(high, first: isFirst)) : (low, high)
-        place.store(factors.bases(lifted: isFirst), WideTile.bases, column)
-        place.store(factors.places, WideTile.eighths, column)
+        place.store(factors.bases(ofFirst: isFirst), WideTile.bases, column)
+        place.store(factors.multiples, WideTile.multiples, column)
         place.store(_mm256_castps_si256(factors.values), WideTile.factors, column)
         place.store(sums.0, WideTile.sums, column)
         place.store(sums.1, WideTile.sums &+ 4 &* WideTile.sliceParts, column)
@@ -217,7 +217,7 @@ private struct Factors {
     /// 2^a.
     private let powers: __m256i
     /// 64 · e.
-    let places: __m256i
+    let multiples: __m256i
     let values: __m256
 
     /// The smallest ones that are not below positive numbers.
@@ -231,15 +231,15 @@ private struct Factors {
         let bits = _mm256_andnot_si256(below, _mm256_add_epi32(_mm256_castps_si256(numbers), below))
         values = _mm256_castsi256_ps(bits)
         self.powers = _mm256_and_si256(bits, _mm256_set1_epi32(0x7f80_0000))
-        let eighths = _mm256_and_si256(_mm256_srli_epi32(bits, 20), _mm256_set1_epi32(7))
-        places = _mm256_slli_epi32(eighths, 6)
+        let e = _mm256_and_si256(_mm256_srli_epi32(bits, 20), _mm256_set1_epi32(7))
+        multiples = _mm256_slli_epi32(e, 6)
     }
 
     /// Floats whose last place is 2^a, or 128 times as much.
     @inline(__always)
-    func bases(lifted: Bool) -> __m256i {
-        let lift = Int32(23 + (lifted ? WideTile.pairShift : 0)) << 23 | 0x40_0000
-        return _mm256_add_epi32(powers, _mm256_set1_epi32(lift))
+    func bases(ofFirst: Bool) -> __m256i {
+        let exponent = Int32(23 + (ofFirst ? WideTile.pairShift : 0)) << 23 | 0x40_0000
+        return _mm256_add_epi32(powers, _mm256_set1_epi32(exponent))
     }
 }
 

@@ -120,12 +120,12 @@ private func inverse(largestBits: Int32, _ token: Int, _ page: WordPage) -> __m5
     // by a weight of almost 0.
     let bounded = Float(bitPattern: UInt32(bitPattern: min(max(largestBits, 103 << 23), 254 << 23)))
     // The smallest such scale that is not below this one.
-    let eighths = (bounded / WordPage.largestValue).bitPattern &+ 0xf_ffff
-    let inverse = 1 / Float(bitPattern: eighths & 0xfff0_0000)
+    let rounded = (bounded / WordPage.largestValue).bitPattern &+ 0xf_ffff
+    let inverse = 1 / Float(bitPattern: rounded & 0xfff0_0000)
     /// log2(1 + e/8)
     let logarithms = SIMD8<Float>(
         0, 0.169_925, 0.321_928_1, 0.459_431_6, 0.584_962_5, 0.700_439_7, 0.807_354_9, 0.906_890_6)
-    let logarithm = Float(Int32(bitPattern: eighths >> 23) &- 127) + logarithms[Int(eighths >> 20 & 7)]
+    let logarithm = Float(Int32(bitPattern: rounded >> 23) &- 127) + logarithms[Int(rounded >> 20 & 7)]
     // The difference is NaN if a number is not finite.
     page.logarithms[token] = logarithm + (largest - largest)
     page.inverses[token] = inverse

@@ -56,7 +56,7 @@ private func round(_ low: __m512, _ high: __m512, _ slice: UnsafeMutableRawPoint
         }
     }
     slice.storeBytes(
-        of: factor &- 127 << 23, toByteOffset: WordTile.lifts &+ 4 &* (part &* WordTile.tokens &+ token),
+        of: factor &- 127 << 23, toByteOffset: WordTile.exponents &+ 4 &* (part &* WordTile.tokens &+ token),
         as: UInt32.self)
 }
 

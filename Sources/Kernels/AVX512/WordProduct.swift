@@ -62,12 +62,12 @@ private struct Token {
 
     /// Adds the sums of a part to the results. A scale is multiplied by `2^a` in an addition to its exponent.
     @inline(__always)
-    mutating func finish(_ scales: Panels<__m512i>, _ lift: UnsafeRawPointer) {
-        let lift = broadcast(lift)
+    mutating func finish(_ scales: Panels<__m512i>, _ exponent: UnsafeRawPointer) {
+        let exponent = broadcast(exponent)
         results.0 = _mm512_fmadd_ps(
-            _mm512_cvtepi32_ps(sums.0), _mm512_castsi512_ps(_mm512_add_epi32(scales.0, lift)), results.0)
+            _mm512_cvtepi32_ps(sums.0), _mm512_castsi512_ps(_mm512_add_epi32(scales.0, exponent)), results.0)
         results.1 = _mm512_fmadd_ps(
-            _mm512_cvtepi32_ps(sums.1), _mm512_castsi512_ps(_mm512_add_epi32(scales.1, lift)), results.1)
+            _mm512_cvtepi32_ps(sums.1), _mm512_castsi512_ps(_mm512_add_epi32(scales.1, exponent)), results.1)
     }
 
     @inline(__always)
@@ -95,7 +95,7 @@ private func multiply(
     var t3 = Token(results(3), mask: mask), t4 = Token(results(4), mask: mask), t5 = Token(results(5), mask: mask)
     var (first, second) = panels
     var x = tile.assumingMemoryBound(to: Int32.self)
-    var lifts = tile + WordTile.lifts
+    var exponents = tile + WordTile.exponents
     var (nextTile, nextResults) = (nextTile, nextResults)
     for _ in 0..<parts {
         for line in 0..<linesAhead.tile { prefetch(nextTile + 64 &* line) }
@@ -119,15 +119,15 @@ private func multiply(
             x += WordTile.tokens
         }
         let scales = (load64(first + 1024), load64(second + 1024))
-        t0.finish(scales, lifts)
-        t1.finish(scales, lifts + 4)
-        t2.finish(scales, lifts + 8)
-        t3.finish(scales, lifts + 12)
-        t4.finish(scales, lifts + 16)
-        t5.finish(scales, lifts + 20)
+        t0.finish(scales, exponents)
+        t1.finish(scales, exponents + 4)
+        t2.finish(scales, exponents + 8)
+        t3.finish(scales, exponents + 12)
+        t4.finish(scales, exponents + 16)
+        t5.finish(scales, exponents + 20)
         first += WordPanel.partBytes
         second += WordPanel.partBytes
-        lifts += 4 &* WordTile.tokens
+        exponents += 4 &* WordTile.tokens
     }
     t0.write(results(0))
     t1.write(results(1))

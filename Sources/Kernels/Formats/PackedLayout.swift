@@ -8,7 +8,7 @@
 /// Bits of codes are in planes of 64-byte registers; byte `4 · row + j` of a register belongs to column `4 · step + j`:
 ///
 ///     nibbles   4 registers   register s: low four bits of step s, of step s + 4 in the high nibble
-///     crumbs    2 registers   register v, bits 2f and 2f + 1: two bits of step 4v + f
+///     two bits  2 registers   register v, bits 2f and 2f + 1: two bits of step 4v + f
 ///     bits      1 register    bit s: one bit of step s
 ///     bytes     8 registers   register s: step s
 ///
@@ -29,11 +29,11 @@ public struct PackedLayout: Sendable {
         case Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS
         /// Nibbles that index the levels of E2M1, `doubledE2M1`.
         case MXFP4, NVFP4
-        /// Crumbs 0...2 for -1, 0 and 1: TQ1_0 and TQ2_0.
+        /// Codes of two bits 0...2 for -1, 0 and 1: TQ1_0 and TQ2_0.
         case ternary
-        /// Crumbs 0...2 for -1, 0 and 1; with the shift in the scale (S), or a bit that makes it positive (M).
+        /// Codes of two bits 0...2 for -1, 0 and 1; with the shift in the scale (S), or a bit that makes it positive (M).
         case IQ1_S, IQ1_M
-        /// A crumb 0...2 for the magnitudes 8, 25 and 43, and a bit for the sign: IQ2_XXS, IQ2_XS and IQ2_S.
+        /// Two bits, 0...2, for the magnitudes 8, 25 and 43, and a bit for the sign: IQ2_XXS, IQ2_XS and IQ2_S.
         case IQ2
         /// A nibble: eight magnitudes, and the sign in its high bit.
         case IQ3_XXS
@@ -76,7 +76,7 @@ public struct PackedLayout: Sendable {
     public let planeBytes: Int
 
     /// The leading part of split Q8_0 weights: the scales, and the six upper bits of each code (its value plus 128) as nibbles
-    /// and crumbs. The two lowest bits, the trailing part, are crumbs elsewhere in memory, `trailingBytes` for each block.
+    /// and two-bit planes. The two lowest bits, the trailing part, are two-bit planes elsewhere in memory, `trailingBytes` for each block.
     ///
     /// Where only the largest results matter, as of logits, the leading part tells which rows they may be in, and takes three
     /// quarters of the bytes.
@@ -93,7 +93,7 @@ public struct PackedLayout: Sendable {
         guard let format = Format(type) else { return nil }
         self.type = type
         self.format = format
-        let nibbles = 256, crumbs = 128, bits = 64, bytes = 512
+        let nibbles = 256, twoBits = 128, bits = 64, bytes = 512
         (scaleBytes, planeBytes) =
             switch format {
             case .Q4_0, .IQ4_NL: (32, nibbles)
@@ -101,17 +101,17 @@ public struct PackedLayout: Sendable {
             case .Q5_0: (32, nibbles + bits)
             case .Q5_1: (64, nibbles + bits)
             case .Q8_0: (32, bytes)
-            case .Q2_K: (64 + 256, crumbs)
-            case .Q3_K: (32 + 192, crumbs + bits)
+            case .Q2_K: (64 + 256, twoBits)
+            case .Q3_K: (32 + 192, twoBits + bits)
             case .Q4_K: (64 + 192, nibbles)
             case .Q5_K: (64 + 192, nibbles + bits)
-            case .Q6_K: (32 + 256, nibbles + crumbs)
+            case .Q6_K: (32 + 256, nibbles + twoBits)
             case .IQ4_XS: (32 + 96, nibbles)
             case .MXFP4: (16, nibbles)
             case .NVFP4: (64, nibbles)
-            case .ternary: (32, crumbs)
-            case .IQ1_S: (32 + 64, crumbs)
-            case .IQ1_M, .IQ2: (32 + 128, crumbs + bits)
+            case .ternary: (32, twoBits)
+            case .IQ1_S: (32 + 64, twoBits)
+            case .IQ1_M, .IQ2: (32 + 128, twoBits + bits)
             case .IQ3_XXS, .IQ3_S: (32 + 64, nibbles)
             }
     }

@@ -14,14 +14,14 @@
 ///
 ///     codes     [8 parts][8 steps][columns][4] i8
 ///     bases     [8 parts][columns] f32        1.5 · 2^(23 + a), in the first column of a pair 1.5 · 2^(30 + a)
-///     eighths   [8 parts][columns] i32        64 · e, the place of a multiple in a panel
+///     multiples   [8 parts][columns] i32        64 · e, the place of a multiple in a panel
 ///     factors   [8 parts][columns] f32        (1 + e/8) · 2^a
 ///     sums      [2][8 parts][columns] i32     of the codes of the first 16 columns of a part, and of the others
 ///     partSums  [4][columns][2] i16           what whole parts sum up to, divided by 2^s and rounded
-///     sumLifts  [columns] i32                 s, at the position of a float's exponent
+///     sumExponents  [columns] i32                 s, at the position of a float's exponent
 ///
 /// For a pair, `sums` are split like codes: the sum is `128 · first + second`. Its other fields, except for `bases`, are equal
-/// at both columns. `partSums` and `sumLifts` are undefined in a slice with fewer than 256 columns.
+/// at both columns. `partSums` and `sumExponents` are undefined in a slice with fewer than 256 columns.
 public enum WideTile {
     public static let sliceColumns = 256
     public static let sliceParts = 8
@@ -41,11 +41,11 @@ public enum WideTile {
 
     // Bytes before the fields of a slice, per column.
     public static let bases = 256
-    public static let eighths = bases + 32
-    public static let factors = eighths + 32
+    public static let multiples = bases + 32
+    public static let factors = multiples + 32
     public static let sums = factors + 32
     public static let partSums = sums + 64
-    public static let sumLifts = partSums + 16
+    public static let sumExponents = partSums + 16
     /// Bytes of a slice, per column: some are unused, so that slices begin at cache lines.
     public static let sliceBytes = 448
 }

@@ -9,7 +9,7 @@
 /// are contiguous. A slice of a tile has
 ///
 ///     codes  [8 parts][16 pairs of columns][tokens][2] i16
-///     lifts  [8 parts][tokens] i32       a, at the position of a float's exponent
+///     exponents  [8 parts][tokens] i32       a, at the position of a float's exponent
 ///
 /// A value is `scale · 2^a · code`, with a power of two for each token as `scale`.
 public enum WordTile {
@@ -17,8 +17,8 @@ public enum WordTile {
     public static let sliceColumns = 256
     public static let sliceParts = 8
 
-    public static let lifts = 512 * tokens
-    public static let sliceBytes = lifts + 32 * tokens
+    public static let exponents = 512 * tokens
+    public static let sliceBytes = exponents + 32 * tokens
 
     public static let largestCode: Float = 32_767
     /// Below 46,341, whose square is 2^31, by more than rounding adds: half a step to each of 32 integers.

@@ -42,7 +42,7 @@ enum PackedTernary: PackedWithScale {
     static var segments: Int { 1 }
     static var offset: Float { 1 }
     @inline(__always)
-    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (Codes, Codes) { crumbs(planes, step, at: 0) }
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (Codes, Codes) { twoBits(planes, step, at: 0) }
 }
 
 enum PackedIQ1_S: PackedFormat {
@@ -50,7 +50,7 @@ enum PackedIQ1_S: PackedFormat {
     @inline(__always)
     static func shared(_ block: UnsafeRawPointer) -> Rows { halves(block, 0) }
     @inline(__always)
-    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (Codes, Codes) { crumbs(planes, step, at: 0) }
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (Codes, Codes) { twoBits(planes, step, at: 0) }
     @inline(__always)
     static func scales(
         _ shared: Rows, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
@@ -100,7 +100,7 @@ enum PackedIQ1_M: PackedWithOddScales {
     static var offset: Float { 9 }
     @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (Codes, Codes) {
-        or(crumbs(planes, step, at: 3), bits(planes + 128, step, at: 1))
+        or(twoBits(planes, step, at: 3), bits(planes + 128, step, at: 1))
     }
 }
 
@@ -112,7 +112,7 @@ enum PackedIQ2: PackedWithOddScales {
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (Codes, Codes) {
         let levels: UInt64 = 0x0000_1223_0056_4433
         let table = unsafeBitCast(SIMD2(levels, 0), to: Bytes.self)
-        let (a, b) = or(crumbs(planes, step, at: 0), bits(planes + 128, step, at: 2))
+        let (a, b) = or(twoBits(planes, step, at: 0), bits(planes + 128, step, at: 2))
         return (look_up(table, a), look_up(table, b))
     }
 }

@@ -64,7 +64,7 @@ func bits(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (Codes, Code
 
 /// Two bits of each code, shifted to bits `place` and up.
 @inline(__always)
-func crumbs(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (Codes, Codes) {
+func twoBits(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (Codes, Codes) {
     let both = UInt8(truncatingIfNeeded: 3 << place)
     return (
         shift(load64(plane), place &- 2 &* step) & both,
@@ -235,7 +235,7 @@ enum PackedQ6_K: PackedFormat {
     static func shared(_ block: UnsafeRawPointer) -> Rows { halves(block, 0) }
     @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (Codes, Codes) {
-        or(nibbles(planes, step), crumbs(planes + 256, step, at: 4))
+        or(nibbles(planes, step), twoBits(planes + 256, step, at: 4))
     }
     @inline(__always)
     static func scales(
@@ -251,7 +251,7 @@ enum PackedQ2_K: PackedFormat {
     @inline(__always)
     static func shared(_ block: UnsafeRawPointer) -> (Rows, Rows) { (halves(block, 0), halves(block, 1)) }
     @inline(__always)
-    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (Codes, Codes) { crumbs(planes, step, at: 0) }
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (Codes, Codes) { twoBits(planes, step, at: 0) }
     @inline(__always)
     static func scales(
         _ shared: (Rows, Rows), _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
@@ -270,7 +270,7 @@ enum PackedQ3_K: PackedFormat {
     static func shared(_ block: UnsafeRawPointer) -> Rows { halves(block, 0) }
     @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (Codes, Codes) {
-        or(crumbs(planes, step, at: 0), bits(planes + 128, step, at: 2))
+        or(twoBits(planes, step, at: 0), bits(planes + 128, step, at: 2))
     }
     @inline(__always)
     static func scales(

@@ -36,8 +36,8 @@ public func packSplit(
             let planes = target + (layout.scaleBytes &+ 4 &* row)
             packNibbles(join(low, high, high: true), planes)
             withUnsafeBytes(of: (low, high)) { codes in
-                packCrumbs(codes.baseAddress!, 1, planes + 256)
-                packCrumbs(codes.baseAddress!, 0, rest + 4 &* row)
+                packTwoBits(codes.baseAddress!, 1, planes + 256)
+                packTwoBits(codes.baseAddress!, 0, rest + 4 &* row)
             }
         }
     }
@@ -138,7 +138,7 @@ private func packSixBits(_ count: Int, _ scale: (Int) -> UInt8, _ set: (_ regist
 @inline(__always)
 private func packCodes(_ layout: PackedLayout, _ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer) {
     let planeBytes = layout.planeBytes
-    let crumbPlane = 256  // after the nibbles
+    let twoBitPlane = 256  // after the nibbles
     switch layout.format {
     case .Q4_0, .IQ4_NL: packNibbles(load16(source + 2), target)
     case .Q4_1: packNibbles(load16(source + 4), target)
@@ -166,15 +166,15 @@ private func packCodes(_ layout: PackedLayout, _ source: UnsafeRawPointer, _ tar
             let low = source + (64 &* half &+ 32 &* (quarter & 1))
             let nibbles = join(load16(low), load16(low + 16), high: quarter >= 2)
             packNibbles(nibbles, target + part &* planeBytes)
-            packCrumbs(source + (128 &+ 32 &* half), quarter, target + (part &* planeBytes &+ crumbPlane))
+            packTwoBits(source + (128 &+ 32 &* half), quarter, target + (part &* planeBytes &+ twoBitPlane))
         }
     case .Q2_K:
         for part in 0..<8 {
-            packCrumbs(source + (16 &+ 32 &* (part >> 2)), part & 3, target + part &* planeBytes)
+            packTwoBits(source + (16 &+ 32 &* (part >> 2)), part & 3, target + part &* planeBytes)
         }
     case .Q3_K:
         for part in 0..<8 {
-            packCrumbs(source + (32 &+ 32 &* (part >> 2)), part & 3, target + part &* planeBytes)
+            packTwoBits(source + (32 &+ 32 &* (part >> 2)), part & 3, target + part &* planeBytes)
             packBits(source, bit: part, target + (part &* planeBytes &+ 128))
         }
     case .MXFP4: packNibbles(load16(source + 1), target)
@@ -189,15 +189,15 @@ private func packCodes(_ layout: PackedLayout, _ source: UnsafeRawPointer, _ tar
             packNibbles(unsafeBitCast(joined, to: SIMD16<UInt8>.self), target + part &* planeBytes)
         }
     case .ternary where layout.type == .TQ2_0:
-        for part in 0..<8 { packCrumbs(source + 32 &* (part >> 2), part & 3, target + part &* planeBytes) }
+        for part in 0..<8 { packTwoBits(source + 32 &* (part >> 2), part & 3, target + part &* planeBytes) }
     case .ternary, .IQ1_S:
         for part in 0..<8 {
-            withCodes(layout.type, source, part) { packCrumbs($0, 0, target + part &* planeBytes) }
+            withCodes(layout.type, source, part) { packTwoBits($0, 0, target + part &* planeBytes) }
         }
     case .IQ1_M, .IQ2:
         for part in 0..<8 {
             withCodes(layout.type, source, part) { codes in
-                packCrumbs(codes, 0, target + part &* planeBytes)
+                packTwoBits(codes, 0, target + part &* planeBytes)
                 packBits(codes, bit: 2, target + (part &* planeBytes &+ 128))
             }
         }
@@ -248,13 +248,13 @@ private func kNibbles(_ qs: UnsafeRawPointer, _ part: Int) -> SIMD16<UInt8> {
 
 /// Packs two bits of 32 codes: bits `2 · field` and `2 · field + 1` of 32 bytes.
 @inline(__always)
-private func packCrumbs(_ bytes: UnsafeRawPointer, _ field: Int, _ target: UnsafeMutableRawPointer) {
+private func packTwoBits(_ bytes: UnsafeRawPointer, _ field: Int, _ target: UnsafeMutableRawPointer) {
     for register in 0..<2 {
         var word: UInt32 = 0
         for step in 0..<4 {
             let codes = (bytes + (16 &* register &+ 4 &* step)).loadUnaligned(as: UInt32.self)
-            let crumbs = (codes >> UInt32(truncatingIfNeeded: 2 &* field)) & 0x0303_0303
-            word |= crumbs << UInt32(truncatingIfNeeded: 2 &* step)
+            let fields = (codes >> UInt32(truncatingIfNeeded: 2 &* field)) & 0x0303_0303
+            word |= fields << UInt32(truncatingIfNeeded: 2 &* step)
         }
         target.storeBytes(of: word, toByteOffset: 64 &* register, as: UInt32.self)
     }

@@ -135,7 +135,7 @@ struct CallShape {
         return nil
     }
 
-    private func texts(_ pieces: [CallSyntax.Piece]) -> [Shape] { pieces.compactMap(\.literal) }
+    private func texts(_ pieces: [CallSyntax.Element]) -> [Shape] { pieces.compactMap(\.literal) }
 
     /// The rest of a header after the name, from its first identifier or number on.
     private static func headerEnd(_ syntax: CallSyntax, _ compile: AnswerShape.Compile) throws -> [Shape] {
@@ -185,7 +185,7 @@ struct CallShape {
     }
 }
 
-extension CallSyntax.Piece {
+extension CallSyntax.Element {
     fileprivate var literal: ConstraintGraph.Shape? {
         if case .text(let text) = self { .literal(text) } else { nil }
     }

@@ -11,14 +11,14 @@ package struct ImageMarkers: Sendable {
     var overviewBegin: [String] = []
     var overviewEnd = ""
 
-    package enum Piece: Equatable {
+    package enum Element: Equatable {
         case text(String)
         /// The tokens of the piece with this index in `TiledImage.all`.
         case tokens(of: Int)
     }
 
-    package func pieces(around image: TiledImage) -> [Piece] {
-        var pieces = [Piece.text(begin)]
+    package func pieces(around image: TiledImage) -> [Element] {
+        var pieces = [Element.text(begin)]
         for index in image.tiles.indices {
             if image.columns > 0 {
                 let (row, column) = (index / image.columns, index % image.columns)

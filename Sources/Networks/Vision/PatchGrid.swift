@@ -10,7 +10,7 @@ struct PatchGrid {
     /// Patches per side of a token.
     let merge: Int
     /// Row and column of each patch in the image.
-    private(set) var places: [Place] = []
+    private(set) var places: [RotaryPosition] = []
     /// Index of the token, row by row in the image, for each group of `merge · merge` rows.
     private(set) var tokens: [Int] = []
     /// Rows of each window; without windows, one range of all rows.
@@ -34,7 +34,7 @@ struct PatchGrid {
                         tokens.append(row * columns + column)
                         for patch in 0..<merge * merge {
                             let (y, x) = (row * merge + patch / merge, column * merge + patch % merge)
-                            places.append(Place(time: 0, row: Int32(y), column: Int32(x)))
+                            places.append(RotaryPosition(time: 0, row: Int32(y), column: Int32(x)))
                         }
                     }
                 }

@@ -153,7 +153,7 @@ package final class VisionPass: @unchecked Sendable {
         }
         if let rotary = encoder.rotary {
             // The class vector has no place; it gets the first patch's.
-            let lead = Array(repeating: Place(0), count: encoder.patches.leadingRows)
+            let lead = Array(repeating: RotaryPosition(0), count: encoder.patches.leadingRows)
             angles = [rotary.angles(of: grids.flatMap { lead + $0.places }, in: work, index: 0)]
         }
     }

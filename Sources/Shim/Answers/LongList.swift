@@ -5,12 +5,12 @@ import Wire
 /// An array of a response that is encoded in pieces as the client reads it.
 struct LongList: Sendable {
     /// Bytes of JSON that are made when they are written.
-    fileprivate typealias Piece = @Sendable () throws -> [UInt8]
+    fileprivate typealias Chunk = @Sendable () throws -> [UInt8]
 
     /// Maximum values encoded at once: Foundation needs over a hundred bytes for each meanwhile.
     fileprivate static let encodedAtOnce = 4096
 
-    fileprivate let pieces: [Piece]
+    fileprivate let pieces: [Chunk]
     /// Of all elements together.
     fileprivate let values: Int
 
@@ -45,10 +45,10 @@ extension LongList {
     ///   - value: With empty arrays in place of the long ones.
     ///   - lists: The long arrays by key, in the order of the empty ones. Other arrays of these keys may be empty only behind
     ///     them; keys are encoded in alphabetical order.
-    fileprivate static func split(_ value: some Encodable, filling lists: [String: [LongList]]) throws -> [Piece] {
+    fileprivate static func split(_ value: some Encodable, filling lists: [String: [LongList]]) throws -> [Chunk] {
         let text = try JSON.encode(value)
         var waiting = lists.mapValues { $0[...] }
-        var (pieces, begin) = ([Piece](), text.startIndex)
+        var (pieces, begin) = ([Chunk](), text.startIndex)
         for place in text.indices.dropLast()
         where text[place] == UInt8(ascii: "[") && text[place + 1] == UInt8(ascii: "]") {
             // Within a string the quotes would be escaped.

@@ -47,7 +47,7 @@ import Wire
 
 extension LanguageModel {
     /// The tokens of an input of texts and ids. Special tokens are added before a text at the beginning.
-    func tokens(of pieces: [PromptInput.Piece], at path: String) throws -> [Int32] {
+    func tokens(of pieces: [PromptInput.TextOrToken], at path: String) throws -> [Int32] {
         let tokenizer = try tokenizer
         return try pieces.enumerated().flatMap { index, piece -> [Int32] in
             switch piece {

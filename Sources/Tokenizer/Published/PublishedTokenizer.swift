@@ -1,6 +1,6 @@
 /// Splits text into added tokens and normalized text, by the rules of a `tokenizer.json`.
 struct PublishedTokenizer: Sendable {
-    enum Piece {
+    enum Segment {
         case token(Int32)
         /// Normalized text, with spaces in front and as "▁" where the rules say so.
         case text(UnsafeBufferPointer<UInt8>)
@@ -31,7 +31,7 @@ struct PublishedTokenizer: Sendable {
     /// - Parameter unquote: Removes quoting from text between tokens; `nil` if the text is not quoted.
     func pieces(
         of bytes: UnsafeBufferPointer<UInt8>, parseSpecial: Bool,
-        _ unquote: ((UnsafeBufferPointer<UInt8>) -> [UInt8]?)?, _ body: (Piece) -> Void
+        _ unquote: ((UnsafeBufferPointer<UInt8>) -> [UInt8]?)?, _ body: (Segment) -> Void
     ) {
         let selection: AddedTokens.Selection = !parseSpecial ? .text : unquote == nil ? .all : .quoted
         for fragment in added.fragments(of: bytes, selection, isNormalized: false) {
@@ -51,7 +51,8 @@ struct PublishedTokenizer: Sendable {
     }
 
     private func normalizedPieces(
-        of text: UnsafeBufferPointer<UInt8>, _ selection: AddedTokens.Selection, isFirst: Bool, _ body: (Piece) -> Void
+        of text: UnsafeBufferPointer<UInt8>, _ selection: AddedTokens.Selection, isFirst: Bool,
+        _ body: (Segment) -> Void
     ) {
         for fragment in added.fragments(of: text, selection, isNormalized: true) {
             switch fragment {

@@ -1,5 +1,5 @@
 /// Position of a row for M-RoPE: three equal coordinates in text; time, row and column in an image.
-package struct Place: Sendable, Equatable {
+package struct RotaryPosition: Sendable, Equatable {
     package var time: Int32
     package var row: Int32
     package var column: Int32
