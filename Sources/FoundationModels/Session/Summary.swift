@@ -27,7 +27,8 @@ struct Summary {
         return earlier
     }
 
-    /// The most tokens that an executor writes, whose context size is not known, and characters that all its summaries have.
+    /// The context size of an executor is not known: maximum tokens of a summary that it writes, and maximum characters of
+    /// all summaries together.
     private static let executorLimit = (tokens: 512, characters: 4096)
 
     /// The same by an executor; it gets all turns.
@@ -43,7 +44,10 @@ struct Summary {
             metadata: [:])
         do {
             let summary = try await executors.message(of: model, to: request) { _ in }.text
-            return add(summary, to: earlier) { $0.count <= executorLimit.characters }
+            // An executor may write more than it is asked for.
+            return add(String(summary.prefix(executorLimit.characters)), to: earlier) {
+                $0.count <= executorLimit.characters
+            }
         } catch {
             try Task.checkCancellation()
             return earlier
