@@ -16,13 +16,15 @@ public let rowTokens = 4
 @inline(never)
 public func multiplyTokens(_ product: PackedProduct) {
     let layout = product.layout
+    let isSplit = product.trailing != nil
+    let trailing = product.trailing ?? product.weights
     for group in 0..<product.groups {
         let first = group &* product.blocks
         multiply(
             Row(
                 layout: layout, tile: product.tile, tokens: product.tokens,
-                blocks: product.weights + first &* layout.blockBytes,
-                trailing: product.trailing.map { $0 + first &* PackedLayout.trailingBytes }, bounds: product.bounds,
+                blocks: product.weights + first &* layout.blockBytes, isSplit: isSplit,
+                trailing: trailing + first &* PackedLayout.trailingBytes, bounds: product.bounds,
                 count: product.blocks, c: product.c + group &* PackedLayout.rows, stride: product.cStride))
     }
 }
@@ -31,7 +33,7 @@ public func multiplyTokens(_ product: PackedProduct) {
 private func multiply(_ row: Row) {
     switch row.layout.format {
     case .Q8_0 where row.bounds != nil: multiply(LeadingQ8_0.self, row)
-    case .Q8_0 where row.trailing != nil: multiply(SplitQ8_0.self, row)
+    case .Q8_0 where row.isSplit: multiply(SplitQ8_0.self, row)
     case .Q4_0: multiply(PackedQ4_0.self, row)
     case .Q4_1: multiply(PackedQ4_1.self, row)
     case .Q5_0: multiply(PackedQ5_0.self, row)
@@ -61,7 +63,9 @@ private struct Row {
     let tile: UnsafeRawPointer
     let tokens: Int
     let blocks: UnsafeRawPointer
-    let trailing: UnsafeRawPointer?
+    let isSplit: Bool
+    /// Read if the weights are split. Not an optional, which Swift 6.0 copies by a call.
+    let trailing: UnsafeRawPointer
     let bounds: UnsafePointer<Float>?
     let count: Int
     let c: UnsafeMutablePointer<Float>
@@ -183,7 +187,7 @@ private func multiply<Format: PackedFormat>(_ format: Format.Type, _ tokens: Int
     let layout = row.layout
     var results = Four(Results())
     var (block, x) = (row.blocks, row.tile)
-    var (trailing, bounds) = (row.trailing ?? block, row.bounds)
+    var (trailing, bounds) = (row.trailing, row.bounds)
     for _ in 0..<row.count {
         prefetchLines(block, layout.scaleBytes)
         let shared = Format.shared(block)

@@ -45,89 +45,105 @@ private func multiply<Format: PackedFormat>(_: Format.Type, _ product: PackedPro
 @inline(__always)
 private func multiply<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers) {
     switch product.tokens {
-    case 1: multiplyOne(Format.self, product, numbers)
-    case 2: multiplyTwo(Format.self, product, numbers)
-    case 3: multiplyThree(Format.self, product, numbers)
-    case 4: multiplyFour(Format.self, product, numbers)
-    case 5, 6: multiplySix(Format.self, product, numbers)
-    default: multiplyEight(Format.self, product, numbers)
+    case 1: multiply(Format.self, OneToken.self, product, numbers)
+    case 2: multiply(Format.self, TwoTokens.self, product, numbers)
+    case 3: multiply(Format.self, ThreeTokens.self, product, numbers)
+    case 4: multiply(Format.self, FourTokens.self, product, numbers)
+    case 5, 6: multiply(Format.self, SixTokens.self, product, numbers)
+    default: multiply(Format.self, EightTokens.self, product, numbers)
     }
 }
 
-// Separate functions, since the compiler would otherwise merge the loops.
-
-@inline(never)
-private func multiplyOne<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers) {
-    multiply(Format.self, tokens: 1, both: false, product, numbers)
+/// What a loop multiplies at once. Types instead of parameters, so that functions are compiled for them before they become
+/// parts of the loop: with tests of both numbers it would have more branches than the compiler puts into one function.
+private protocol Shape {
+    static var tokens: Int { get }
+    /// Whether two groups of rows share each broadcast of activations.
+    static var both: Bool { get }
 }
 
-@inline(never)
-private func multiplyTwo<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers) {
-    multiply(Format.self, tokens: 2, both: true, product, numbers)
+private enum OneToken: Shape {
+    static var tokens: Int { 1 }
+    static var both: Bool { false }
 }
 
-@inline(never)
-private func multiplyThree<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers) {
-    multiply(Format.self, tokens: 3, both: true, product, numbers)
+private enum TwoTokens: Shape {
+    static var tokens: Int { 2 }
+    static var both: Bool { true }
 }
 
-@inline(never)
-private func multiplyFour<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers) {
-    multiply(Format.self, tokens: 4, both: true, product, numbers)
+private enum ThreeTokens: Shape {
+    static var tokens: Int { 3 }
+    static var both: Bool { true }
 }
 
-@inline(never)
-private func multiplySix<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers) {
-    multiply(Format.self, tokens: 6, both: false, product, numbers)
+private enum FourTokens: Shape {
+    static var tokens: Int { 4 }
+    static var both: Bool { true }
 }
 
-@inline(never)
-private func multiplyEight<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers) {
-    multiply(Format.self, tokens: 8, both: false, product, numbers)
+private enum SixTokens: Shape {
+    static var tokens: Int { 6 }
+    static var both: Bool { false }
+}
+
+private enum EightTokens: Shape {
+    static var tokens: Int { 8 }
+    static var both: Bool { false }
 }
 
 /// One value for each of two groups of 16 rows; of one group, the second is not used.
 private typealias Groups<Value> = (Value, Value)
 
 /// A token's sums of a segment, by column of the pair, and its results.
-private struct Token {
-    private var first: Groups<__m512i>
-    private var second: Groups<__m512i>
-    private var result: Groups<__m512>
+///
+/// Operations give a new value: what they change in place would be memory to the compiler at first, which makes compiling the
+/// unrolled loops twice as slow.
+private struct Token<S: Shape> {
+    private let first: Groups<__m512i>
+    private let second: Groups<__m512i>
+    private let result: Groups<__m512>
+
+    @inline(__always)
+    private init(_ first: Groups<__m512i>, _ second: Groups<__m512i>, _ result: Groups<__m512>) {
+        (self.first, self.second, self.result) = (first, second, result)
+    }
 
     @inline(__always)
     init() {
         let zero = _mm512_setzero_si512()
-        (first, second) = ((zero, zero), (zero, zero))
-        result = (_mm512_setzero_ps(), _mm512_setzero_ps())
+        self.init((zero, zero), (zero, zero), (_mm512_setzero_ps(), _mm512_setzero_ps()))
     }
 
     @inline(__always)
-    mutating func add(_ codes: Groups<__m512i>, _ x: UnsafePointer<Int32>, both: Bool) {
+    func adding(_ codes: Groups<__m512i>, _ x: UnsafePointer<Int32>) -> Token {
         let (x0, x1) = (_mm512_set1_epi32(x[0]), _mm512_set1_epi32(x[1]))
-        first.0 = _mm512_dpbusd_epi32(first.0, codes.0, x0)
-        second.0 = _mm512_dpbusd_epi32(second.0, codes.0, x1)
-        guard both else { return }
-        first.1 = _mm512_dpbusd_epi32(first.1, codes.1, x0)
-        second.1 = _mm512_dpbusd_epi32(second.1, codes.1, x1)
+        return Token(adding(codes, x0, to: first), adding(codes, x1, to: second), result)
     }
 
     @inline(__always)
-    mutating func start(_ starts: UnsafePointer<Int32>) {
+    private func adding(_ codes: Groups<__m512i>, _ x: __m512i, to sums: Groups<__m512i>) -> Groups<__m512i> {
+        let sum = _mm512_dpbusd_epi32(sums.0, codes.0, x)
+        return (sum, S.both ? _mm512_dpbusd_epi32(sums.1, codes.1, x) : sums.1)
+    }
+
+    @inline(__always)
+    func starting(_ starts: UnsafePointer<Int32>) -> Token {
         let (a, b) = (_mm512_set1_epi32(starts[0]), _mm512_set1_epi32(starts[1]))
-        (first, second) = ((a, a), (b, b))
+        return Token((a, a), (b, b), result)
     }
 
     @inline(__always)
-    mutating func finish(
-        _ scales: Groups<(scale: __m512, offset: __m512)>, _ bases: UnsafePointer<Float>, sum: Float?, both: Bool
-    ) {
-        result.0 = finish(first.0, second.0, bases, scales.0, sum, result.0)
-        if both { result.1 = finish(first.1, second.1, bases, scales.1, sum, result.1) }
+    func finished(
+        _ scales: Groups<(scale: __m512, offset: __m512)>, _ bases: UnsafePointer<Float>, sum: Float?
+    ) -> Token {
+        let added = finished(first.0, second.0, bases, scales.0, sum, result.0)
+        let addedSecond = S.both ? finished(first.1, second.1, bases, scales.1, sum, result.1) : result.1
+        return Token(first, second, (added, addedSecond))
     }
 
     @inline(__always)
-    private func finish(
+    private func finished(
         _ first: __m512i, _ second: __m512i, _ bases: UnsafePointer<Float>,
         _ scales: (scale: __m512, offset: __m512), _ sum: Float?, _ result: __m512
     ) -> __m512 {
@@ -138,9 +154,9 @@ private struct Token {
     }
 
     @inline(__always)
-    mutating func subtract(_ minimums: Groups<Minimums>, _ sums: PartSums, column: Int, both: Bool) {
-        result.0 = minimums.0.subtract(sums, column, from: result.0)
-        if both { result.1 = minimums.1.subtract(sums, column, from: result.1) }
+    func subtracting(_ minimums: Groups<Minimums>, _ sums: PartSums, column: Int) -> Token {
+        let less = minimums.0.subtract(sums, column, from: result.0)
+        return Token(first, second, (less, S.both ? minimums.1.subtract(sums, column, from: result.1) : result.1))
     }
 
     @inline(__always)
@@ -194,28 +210,153 @@ private struct Minimums {
     }
 }
 
-/// - Parameters:
-///   - tokens: A literal.
-///   - both: A literal: whether two groups share broadcasts of activations.
-@inline(__always)
-private func multiply<Format: PackedFormat>(
-    _: Format.Type, tokens: Int, both: Bool, _ product: PackedProduct, _ numbers: SliceNumbers
-) {
-    for group in stride(from: 0, to: product.groups, by: both ? 2 : 1) {
-        multiply(Format.self, tokens: tokens, both: both, product, numbers, group)
+/// The tokens of a shape.
+private struct Tokens<S: Shape> {
+    private let (t0, t1, t2, t3): (Token<S>, Token<S>, Token<S>, Token<S>)
+    private let (t4, t5, t6, t7): (Token<S>, Token<S>, Token<S>, Token<S>)
+
+    @inline(__always)
+    init() {
+        let zero = Token<S>()
+        self.init(zero, zero, zero, zero, zero, zero, zero, zero)
+    }
+
+    @inline(__always)
+    private init(
+        _ t0: Token<S>, _ t1: Token<S>, _ t2: Token<S>, _ t3: Token<S>, _ t4: Token<S>, _ t5: Token<S>, _ t6: Token<S>,
+        _ t7: Token<S>
+    ) {
+        (self.t0, self.t1, self.t2, self.t3) = (t0, t1, t2, t3)
+        (self.t4, self.t5, self.t6, self.t7) = (t4, t5, t6, t7)
+    }
+
+    @inline(__always)
+    func starting(_ starts: UnsafePointer<Int32>) -> Tokens {
+        Tokens(
+            t0.starting(starts),
+            S.tokens > 1 ? t1.starting(starts + 2) : t1,
+            S.tokens > 2 ? t2.starting(starts + 4) : t2,
+            S.tokens > 3 ? t3.starting(starts + 6) : t3,
+            S.tokens > 4 ? t4.starting(starts + 8) : t4,
+            S.tokens > 5 ? t5.starting(starts + 10) : t5,
+            S.tokens > 6 ? t6.starting(starts + 12) : t6,
+            S.tokens > 7 ? t7.starting(starts + 14) : t7)
+    }
+
+    @inline(__always)
+    func adding(_ codes: Groups<__m512i>, _ x: UnsafePointer<Int32>) -> Tokens {
+        Tokens(
+            t0.adding(codes, x),
+            S.tokens > 1 ? t1.adding(codes, x + 2) : t1,
+            S.tokens > 2 ? t2.adding(codes, x + 4) : t2,
+            S.tokens > 3 ? t3.adding(codes, x + 6) : t3,
+            S.tokens > 4 ? t4.adding(codes, x + 8) : t4,
+            S.tokens > 5 ? t5.adding(codes, x + 10) : t5,
+            S.tokens > 6 ? t6.adding(codes, x + 12) : t6,
+            S.tokens > 7 ? t7.adding(codes, x + 14) : t7)
+    }
+
+    @inline(__always)
+    func finished(
+        _ scales: Groups<(scale: __m512, offset: __m512)>, _ bases: UnsafePointer<Float>, _ sums: UnsafePointer<Float>?
+    ) -> Tokens {
+        Tokens(
+            t0.finished(scales, bases, sum: sums?[1]),
+            S.tokens > 1 ? t1.finished(scales, bases + 2, sum: sums?[3]) : t1,
+            S.tokens > 2 ? t2.finished(scales, bases + 4, sum: sums?[5]) : t2,
+            S.tokens > 3 ? t3.finished(scales, bases + 6, sum: sums?[7]) : t3,
+            S.tokens > 4 ? t4.finished(scales, bases + 8, sum: sums?[9]) : t4,
+            S.tokens > 5 ? t5.finished(scales, bases + 10, sum: sums?[11]) : t5,
+            S.tokens > 6 ? t6.finished(scales, bases + 12, sum: sums?[13]) : t6,
+            S.tokens > 7 ? t7.finished(scales, bases + 14, sum: sums?[15]) : t7)
+    }
+
+    @inline(__always)
+    func subtracting(_ minimums: Groups<Minimums>, _ sums: PartSums) -> Tokens {
+        Tokens(
+            t0.subtracting(minimums, sums, column: 0),
+            S.tokens > 1 ? t1.subtracting(minimums, sums, column: 2) : t1,
+            S.tokens > 2 ? t2.subtracting(minimums, sums, column: 4) : t2,
+            S.tokens > 3 ? t3.subtracting(minimums, sums, column: 6) : t3,
+            S.tokens > 4 ? t4.subtracting(minimums, sums, column: 8) : t4,
+            S.tokens > 5 ? t5.subtracting(minimums, sums, column: 10) : t5,
+            S.tokens > 6 ? t6.subtracting(minimums, sums, column: 12) : t6,
+            S.tokens > 7 ? t7.subtracting(minimums, sums, column: 14) : t7)
+    }
+
+    /// Writes the results of a group, and of the next one, of the tokens that the product has.
+    @inline(__always)
+    func write(_ product: PackedProduct, _ scales: UnsafePointer<Float>, group: Int, writesSecond: Bool) {
+        @inline(__always)
+        func write(_ token: Token<S>, _ index: Int) {
+            guard index < product.tokens else { return }
+            let c = product.c + (group &* PackedLayout.rows &+ index &* product.cStride)
+            token.write(c, times: scales[index], writesSecond: writesSecond)
+        }
+        write(t0, 0)
+        if S.tokens > 1 { write(t1, 1) }
+        if S.tokens > 2 { write(t2, 2) }
+        if S.tokens > 3 { write(t3, 3) }
+        if S.tokens > 4 { write(t4, 4) }
+        if S.tokens > 5 { write(t5, 5) }
+        if S.tokens > 6 { write(t6, 6) }
+        if S.tokens > 7 { write(t7, 7) }
     }
 }
 
-/// `tokens` and `both` are literals.
+/// Adds a part's products, or those of its lower or its upper 16 columns.
+private struct PartProducts<Format: PackedFormat, S: Shape> {
+    let x: UnsafePointer<Int32>
+    let trailing: UnsafeRawPointer
+    let toSecond: Int
+    let toSecondTrailing: Int
+
+    /// Not a loop: the compiler would not always unroll it.
+    @inline(__always)
+    func add(_ planes: UnsafeRawPointer, low: Bool, high: Bool, to sums: Tokens<S>) -> Tokens<S> {
+        let first = add(planes, 0, low, high, to: sums)
+        let second = add(planes, 1, low, high, to: first)
+        let third = add(planes, 2, low, high, to: second)
+        return add(planes, 3, low, high, to: third)
+    }
+
+    @inline(__always)
+    private func add(_ planes: UnsafeRawPointer, _ step: Int, _ low: Bool, _ high: Bool, to sums: Tokens<S>) -> Tokens<
+        S
+    > {
+        let columns = 2 &* S.tokens
+        let a = Format.codes(planes, trailing, step)
+        let b = S.both ? Format.codes(planes + toSecond, trailing + toSecondTrailing, step) : a
+        var (xLow, xHigh) = (x + step &* columns, x + (step &+ 4) &* columns)
+        if low && high {
+            // Over all steps, the compiler would read several activations at once and take them apart again.
+            xLow = to_read_again(xLow)!.assumingMemoryBound(to: Int32.self)
+            xHigh = to_read_again(xHigh)!.assumingMemoryBound(to: Int32.self)
+        }
+        let half = low ? sums.adding((a.0, b.0), xLow) : sums
+        return high ? half.adding((a.1, b.1), xHigh) : half
+    }
+}
+
+// A function of its own for each format and shape, since the compiler would otherwise merge the loops.
+@inline(never)
+private func multiply<Format: PackedFormat, S: Shape>(
+    _: Format.Type, _: S.Type, _ product: PackedProduct, _ numbers: SliceNumbers
+) {
+    for group in stride(from: 0, to: product.groups, by: S.both ? 2 : 1) {
+        multiply(Format.self, S.self, product, numbers, group)
+    }
+}
+
 @inline(__always)
-private func multiply<Format: PackedFormat>(
-    _: Format.Type, tokens: Int, both: Bool, _ product: PackedProduct, _ numbers: SliceNumbers, _ group: Int
+private func multiply<Format: PackedFormat, S: Shape>(
+    _: Format.Type, _: S.Type, _ product: PackedProduct, _ numbers: SliceNumbers, _ group: Int
 ) {
     let layout = product.layout
-    let columns = 2 &* tokens
+    let columns = 2 &* S.tokens
     let groupBytes = product.blocks &* layout.blockBytes
     // An odd last group is multiplied twice and written once.
-    let hasSecond = both && group &+ 1 < product.groups
+    let hasSecond = S.both && group &+ 1 < product.groups
     var block = product.weights + group &* groupBytes
     let toSecond = hasSecond ? groupBytes : 0
     let end = block + groupBytes
@@ -224,11 +365,11 @@ private func multiply<Format: PackedFormat>(
     var trailing = block
     if Format.isSplit, let first = product.trailing { trailing = first + group &* trailingBytes }
     let toSecondTrailing = hasSecond ? trailingBytes : 0
-    var bounds = product.bounds
+    /// Read where offsets are of bounds.
+    var bounds = product.bounds ?? UnsafePointer(product.c)
     // One token is multiplied faster than several, and so needs its weights earlier.
-    let bytesAhead = tokens == 1 ? 6912 : bytesAhead
-    var t0 = Token(), t1 = Token(), t2 = Token(), t3 = Token()
-    var t4 = Token(), t5 = Token(), t6 = Token(), t7 = Token()
+    let bytesAhead = S.tokens == 1 ? 6912 : bytesAhead
+    var sums = Tokens<S>()
     var slice = product.tile
     var slicePart = 0
     for _ in 0..<product.blocks {
@@ -241,118 +382,62 @@ private func multiply<Format: PackedFormat>(
             let planes = block + (layout.scaleBytes &+ part &* layout.planeBytes)
             // Behind the first group is the second one, and behind that the next two.
             let ahead = block + (part &* partBytes &+ bytesAhead)
-            let skipped = both && ahead >= end ? groupBytes : 0
+            let skipped = S.both && ahead >= end ? groupBytes : 0
             prefetchLines(ahead + skipped, partBytes)
-            if both { prefetchLines(ahead + (skipped &+ toSecond), partBytes) }
+            if S.both { prefetchLines(ahead + (skipped &+ toSecond), partBytes) }
             if Format.isSplit {
                 let ahead = trailing + bytesAhead
                 prefetchLines(ahead, PackedLayout.trailingBytes)
-                if both { prefetchLines(ahead + toSecondTrailing, PackedLayout.trailingBytes) }
+                if S.both { prefetchLines(ahead + toSecondTrailing, PackedLayout.trailingBytes) }
             }
             let x = (slice + 32 &* columns &* slicePart).assumingMemoryBound(to: Int32.self)
             let basesOfSlice = (slice + WideTile.bases &* columns).assumingMemoryBound(to: Float.self)
             let bases = basesOfSlice + slicePart &* columns
 
+            let products = PartProducts<Format, S>(
+                x: x, trailing: trailing, toSecond: toSecond,
+                toSecondTrailing: toSecondTrailing)
+            /// What the segment's sums start with.
             @inline(__always)
-            func start(_ segment: Int, _ bases: UnsafePointer<Float>) {
-                var starts = UnsafeRawPointer(bases).assumingMemoryBound(to: Int32.self)
-                if Format.offsets == .none { starts = numbers.starts(segment, slicePart) }
-                t0.start(starts)
-                if tokens > 1 { t1.start(starts + 2) }
-                if tokens > 2 { t2.start(starts + 4) }
-                if tokens > 3 { t3.start(starts + 6) }
-                if tokens > 4 { t4.start(starts + 8) }
-                if tokens > 5 { t5.start(starts + 10) }
-                if tokens > 6 { t6.start(starts + 12) }
-                if tokens > 7 { t7.start(starts + 14) }
-            }
-            @inline(__always)
-            func add(_ codes: Groups<__m512i>, _ x: UnsafePointer<Int32>) {
-                t0.add(codes, x, both: both)
-                if tokens > 1 { t1.add(codes, x + 2, both: both) }
-                if tokens > 2 { t2.add(codes, x + 4, both: both) }
-                if tokens > 3 { t3.add(codes, x + 6, both: both) }
-                if tokens > 4 { t4.add(codes, x + 8, both: both) }
-                if tokens > 5 { t5.add(codes, x + 10, both: both) }
-                if tokens > 6 { t6.add(codes, x + 12, both: both) }
-                if tokens > 7 { t7.add(codes, x + 14, both: both) }
+            func starts(_ segment: Int, _ bases: UnsafePointer<Float>) -> UnsafePointer<Int32> {
+                Format.offsets == .none
+                    ? numbers.starts(segment, slicePart) : UnsafeRawPointer(bases).assumingMemoryBound(to: Int32.self)
             }
             @inline(__always)
             func scales(_ segment: Int) -> Groups<(scale: __m512, offset: __m512)> {
                 let first = Format.scales(shared.0, block, part, segment)
-                let second = both ? Format.scales(shared.1, block + toSecond, part, segment) : first
+                let second = S.both ? Format.scales(shared.1, block + toSecond, part, segment) : first
                 return ((at_once(first.scale), first.offset), (at_once(second.scale), second.offset))
+            }
+            /// What the segment's offsets are multiplied by.
+            @inline(__always)
+            func offsets(_ segment: Int) -> UnsafePointer<Float>? {
+                switch Format.offsets {
+                case .ofSegments: numbers.sums(segment, slicePart)
+                case .ofBounds: bounds
+                default: nil
+                }
             }
             // Before the products, which would delay what comes after them.
             let first = scales(0), second = Format.segments == 1 ? first : scales(1)
-            @inline(__always)
-            func finish(_ segment: Int, _ bases: UnsafePointer<Float>) {
-                let scales = segment == 0 ? first : second
-                var sums: UnsafePointer<Float>?
-                if Format.offsets == .ofSegments { sums = numbers.sums(segment, slicePart) }
-                if Format.offsets == .ofBounds { sums = bounds }
-                t0.finish(scales, bases, sum: sums?[1], both: both)
-                if tokens > 1 { t1.finish(scales, bases + 2, sum: sums?[3], both: both) }
-                if tokens > 2 { t2.finish(scales, bases + 4, sum: sums?[5], both: both) }
-                if tokens > 3 { t3.finish(scales, bases + 6, sum: sums?[7], both: both) }
-                if tokens > 4 { t4.finish(scales, bases + 8, sum: sums?[9], both: both) }
-                if tokens > 5 { t5.finish(scales, bases + 10, sum: sums?[11], both: both) }
-                if tokens > 6 { t6.finish(scales, bases + 12, sum: sums?[13], both: both) }
-                if tokens > 7 { t7.finish(scales, bases + 14, sum: sums?[15], both: both) }
-            }
-            @inline(__always)
-            func add(_ planes: UnsafeRawPointer, _ step: Int, low: Bool, high: Bool) {
-                let a = Format.codes(planes, trailing, step)
-                let b = both ? Format.codes(planes + toSecond, trailing + toSecondTrailing, step) : a
-                let low = low ? x + step &* columns : nil, high = high ? x + (step &+ 4) &* columns : nil
-                if let low, let high {
-                    // Over all steps, the compiler would read several activations at once and take them apart again.
-                    add((a.0, b.0), to_read_again(low)!.assumingMemoryBound(to: Int32.self))
-                    add((a.1, b.1), to_read_again(high)!.assumingMemoryBound(to: Int32.self))
-                } else if let low {
-                    add((a.0, b.0), low)
-                } else if let high {
-                    add((a.1, b.1), high)
-                }
-            }
-            // Not a loop: the compiler would not always unroll it.
-            @inline(__always)
-            func addSteps(_ planes: UnsafeRawPointer, low: Bool, high: Bool) {
-                add(planes, 0, low: low, high: high)
-                add(planes, 1, low: low, high: high)
-                add(planes, 2, low: low, high: high)
-                add(planes, 3, low: low, high: high)
-            }
-
-            start(0, bases)
+            sums = sums.starting(starts(0, bases))
             if Format.segments == 1 {
-                addSteps(planes, low: true, high: true)
-                finish(0, bases)
+                sums = products.add(planes, low: true, high: true, to: sums).finished(first, bases, offsets(0))
             } else {
-                addSteps(planes, low: true, high: false)
-                finish(0, bases)
+                sums = products.add(planes, low: true, high: false, to: sums).finished(first, bases, offsets(0))
                 let planes = to_read_again(planes)!
                 let bases = to_read_again(bases)!.assumingMemoryBound(to: Float.self)
-                start(1, bases)
-                addSteps(planes, low: false, high: true)
-                finish(1, bases)
+                sums = sums.starting(starts(1, bases))
+                sums = products.add(planes, low: false, high: true, to: sums).finished(second, bases, offsets(1))
             }
             if Format.isSplit { trailing += PackedLayout.trailingBytes }
-            if Format.offsets == .ofBounds { bounds = bounds.map { $0 + columns } }
+            if Format.offsets == .ofBounds { bounds += columns }
             slicePart &+= 1
             if slicePart == WideTile.sliceParts {
                 if Format.offsets == .ofParts {
                     let first = Minimums(Format.self, block, shared.0)
-                    let minimums = (first, both ? Minimums(Format.self, block + toSecond, shared.1) : first)
-                    let sums = PartSums(slice, columns: columns)
-                    t0.subtract(minimums, sums, column: 0, both: both)
-                    if tokens > 1 { t1.subtract(minimums, sums, column: 2, both: both) }
-                    if tokens > 2 { t2.subtract(minimums, sums, column: 4, both: both) }
-                    if tokens > 3 { t3.subtract(minimums, sums, column: 6, both: both) }
-                    if tokens > 4 { t4.subtract(minimums, sums, column: 8, both: both) }
-                    if tokens > 5 { t5.subtract(minimums, sums, column: 10, both: both) }
-                    if tokens > 6 { t6.subtract(minimums, sums, column: 12, both: both) }
-                    if tokens > 7 { t7.subtract(minimums, sums, column: 14, both: both) }
+                    let minimums = (first, S.both ? Minimums(Format.self, block + toSecond, shared.1) : first)
+                    sums = sums.subtracting(minimums, PartSums(slice, columns: columns))
                 }
                 slice += WideTile.sliceBytes &* columns
                 slicePart = 0
@@ -361,18 +446,5 @@ private func multiply<Format: PackedFormat>(
         block += layout.blockBytes
     }
     guard let scales = product.scales else { return }
-    @inline(__always)
-    func write(_ token: Token, _ index: Int) {
-        guard index < product.tokens else { return }
-        let c = product.c + (group &* PackedLayout.rows &+ index &* product.cStride)
-        token.write(c, times: scales[index], writesSecond: hasSecond)
-    }
-    write(t0, 0)
-    if tokens > 1 { write(t1, 1) }
-    if tokens > 2 { write(t2, 2) }
-    if tokens > 3 { write(t3, 3) }
-    if tokens > 4 { write(t4, 4) }
-    if tokens > 5 { write(t5, 5) }
-    if tokens > 6 { write(t6, 6) }
-    if tokens > 7 { write(t7, 7) }
+    sums.write(product, scales, group: group, writesSecond: hasSecond)
 }
