@@ -15,14 +15,7 @@ public struct WordPanel {
 
 /// Whether activations of all tokens have to be in words: sums of two products of this format with 8-bit activations do
 /// not fit 16 bits.
-public func needsPairs(_ format: PackedLayout.Format) -> Bool {
-    switch format {
-    case .Q8_0, .IQ4_NL, .IQ4_XS, .IQ2: true
-    case .Q4_0, .Q4_1, .Q5_0, .Q5_1, .Q2_K, .Q3_K, .Q4_K, .Q5_K, .Q6_K, .MXFP4, .NVFP4, .ternary, .IQ1_S, .IQ1_M,
-        .IQ3_XXS, .IQ3_S:
-        false
-    }
-}
+public func needsPairs(_ format: PackedLayout.Format) -> Bool { format.chains == nil }
 
 /// Unpacks packed blocks of a group of 16 rows into a panel. Supports every packed layout.
 ///
@@ -35,39 +28,23 @@ public func unpackPanel(
     into panel: UnsafeMutableRawPointer, words: Bool
 ) {
     if let trailing { return unpack(SplitQ8_0.self, layout, blocks, trailing, count, panel, wordsOf: true) }
-    switch layout.format {
-    case .Q4_0: unpack(PackedQ4_0.self, layout, blocks, count, panel, words)
-    case .Q4_1: unpack(PackedQ4_1.self, layout, blocks, count, panel, words)
-    case .Q5_0: unpack(PackedQ5_0.self, layout, blocks, count, panel, words)
-    case .Q5_1: unpack(PackedQ5_1.self, layout, blocks, count, panel, words)
-    case .Q8_0: unpack(PackedQ8_0.self, layout, blocks, count, panel, words)
-    case .Q2_K: unpack(PackedQ2_K.self, layout, blocks, count, panel, words)
-    case .Q3_K: unpack(PackedQ3_K.self, layout, blocks, count, panel, words)
-    case .Q4_K: unpack(PackedQ4_K.self, layout, blocks, count, panel, words)
-    case .Q5_K: unpack(PackedQ5_K.self, layout, blocks, count, panel, words)
-    case .Q6_K: unpack(PackedQ6_K.self, layout, blocks, count, panel, words)
-    case .IQ4_NL: unpack(PackedIQ4_NL.self, layout, blocks, count, panel, words)
-    case .IQ4_XS: unpack(PackedIQ4_XS.self, layout, blocks, count, panel, words)
-    case .MXFP4: unpack(PackedMXFP4.self, layout, blocks, count, panel, words)
-    case .NVFP4: unpack(PackedNVFP4.self, layout, blocks, count, panel, words)
-    case .ternary: unpack(PackedTernary.self, layout, blocks, count, panel, words)
-    case .IQ1_S: unpack(PackedIQ1_S.self, layout, blocks, count, panel, words)
-    case .IQ1_M: unpack(PackedIQ1_M.self, layout, blocks, count, panel, words)
-    case .IQ2: unpack(PackedIQ2.self, layout, blocks, count, panel, words)
-    case .IQ3_XXS: unpack(PackedIQ3_XXS.self, layout, blocks, count, panel, words)
-    case .IQ3_S: unpack(PackedIQ3_S.self, layout, blocks, count, panel, words)
-    }
+    layout.format.run(Unpacking(layout: layout, blocks: blocks, count: count, panel: panel, words: words))
 }
 
-@inline(__always)
-private func unpack<Format: PackedFormat>(
-    _ format: Format.Type, _ layout: PackedLayout, _ blocks: UnsafeRawPointer, _ count: Int,
-    _ panel: UnsafeMutableRawPointer, _ words: Bool
-) {
-    if words {
-        unpack(format, layout, blocks, blocks, count, panel, wordsOf: true)
-    } else {
-        unpack(format, layout, blocks, blocks, count, panel, wordsOf: false)
+private struct Unpacking: PackedKernel {
+    let layout: PackedLayout
+    let blocks: UnsafeRawPointer
+    let count: Int
+    let panel: UnsafeMutableRawPointer
+    let words: Bool
+
+    @inline(__always)
+    func run<Format: PackedFormat>(_ format: Format.Type) {
+        if words {
+            unpack(format, layout, blocks, blocks, count, panel, wordsOf: true)
+        } else {
+            unpack(format, layout, blocks, blocks, count, panel, wordsOf: false)
+        }
     }
 }
 

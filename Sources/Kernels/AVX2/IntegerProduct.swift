@@ -60,14 +60,21 @@ private struct Shape {
     @inline(__always)
     init(_ layout: PackedLayout) {
         segments = layout.segments
+        (steps, chains, chainsOfSegment) = layout.format.chains ?? (0, 0, 0)
+    }
+}
+
+extension PackedLayout.Format {
+    /// Steps per sum of 16 bits, such sums per 32 columns, and log2 of those per segment; `nil`: the products of two steps do not
+    /// fit, and codes have to be in words.
+    var chains: (steps: Int, count: Int, ofSegment: Int)? {
         // 2 · 127 · (15, 31, 63) · (8, 4, 2) < 2¹⁵.
-        switch layout.format {
-        case .Q4_0, .Q4_1, .Q4_K, .ternary, .IQ1_S, .IQ3_S: (steps, chains, chainsOfSegment) = (8, 1, 0)
-        case .Q5_0, .Q5_1, .Q5_K, .MXFP4: (steps, chains, chainsOfSegment) = (4, 2, 1)
-        case .Q6_K, .IQ3_XXS: (steps, chains, chainsOfSegment) = (2, 4, 1)
-        case .Q2_K, .Q3_K, .NVFP4, .IQ1_M: (steps, chains, chainsOfSegment) = (4, 2, 0)
-        // These need words.
-        case .Q8_0, .IQ4_NL, .IQ4_XS, .IQ2: (steps, chains, chainsOfSegment) = (0, 0, 0)
+        switch self {
+        case .Q4_0, .Q4_1, .Q4_K, .ternary, .IQ1_S, .IQ3_S: (8, 1, 0)
+        case .Q5_0, .Q5_1, .Q5_K, .MXFP4: (4, 2, 1)
+        case .Q6_K, .IQ3_XXS: (2, 4, 1)
+        case .Q2_K, .Q3_K, .NVFP4, .IQ1_M: (4, 2, 0)
+        case .Q8_0, .IQ4_NL, .IQ4_XS, .IQ2: nil
         }
     }
 }

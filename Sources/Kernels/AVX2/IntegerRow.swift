@@ -31,30 +31,11 @@ public func multiplyTokens(_ product: PackedProduct) {
 
 @inline(__always)
 private func multiply(_ row: Row) {
-    switch row.layout.format {
-    case .Q8_0 where row.bounds != nil: multiply(LeadingQ8_0.self, row)
-    case .Q8_0 where row.isSplit: multiply(SplitQ8_0.self, row)
-    case .Q4_0: multiply(PackedQ4_0.self, row)
-    case .Q4_1: multiply(PackedQ4_1.self, row)
-    case .Q5_0: multiply(PackedQ5_0.self, row)
-    case .Q5_1: multiply(PackedQ5_1.self, row)
-    case .Q8_0: multiply(PackedQ8_0.self, row)
-    case .Q2_K: multiply(PackedQ2_K.self, row)
-    case .Q3_K: multiply(PackedQ3_K.self, row)
-    case .Q4_K: multiply(PackedQ4_K.self, row)
-    case .Q5_K: multiply(PackedQ5_K.self, row)
-    case .Q6_K: multiply(PackedQ6_K.self, row)
-    case .IQ4_NL: multiply(PackedIQ4_NL.self, row)
-    case .IQ4_XS: multiply(PackedIQ4_XS.self, row)
-    case .MXFP4: multiply(PackedMXFP4.self, row)
-    case .NVFP4: multiply(PackedNVFP4.self, row)
-    case .ternary: multiply(PackedTernary.self, row)
-    case .IQ1_S: multiply(PackedIQ1_S.self, row)
-    case .IQ1_M: multiply(PackedIQ1_M.self, row)
-    case .IQ2: multiply(PackedIQ2.self, row)
-    case .IQ3_XXS: multiply(PackedIQ3_XXS.self, row)
-    case .IQ3_S: multiply(PackedIQ3_S.self, row)
+    if row.layout.format == .Q8_0 {
+        if row.bounds != nil { return row.run(LeadingQ8_0.self) }
+        if row.isSplit { return row.run(SplitQ8_0.self) }
     }
+    row.layout.format.run(row)
 }
 
 /// The arguments of `multiplyTokens` for one group.
@@ -72,13 +53,15 @@ private struct Row {
     let stride: Int
 }
 
-@inline(__always)
-private func multiply<Format: PackedFormat>(_ format: Format.Type, _ row: Row) {
-    switch row.tokens {
-    case 1: one(format, row)
-    case 2: two(format, row)
-    case 3: three(format, row)
-    default: four(format, row)
+extension Row: PackedKernel {
+    @inline(__always)
+    func run<Format: PackedFormat>(_ format: Format.Type) {
+        switch tokens {
+        case 1: one(format, self)
+        case 2: two(format, self)
+        case 3: three(format, self)
+        default: four(format, self)
+        }
     }
 }
 

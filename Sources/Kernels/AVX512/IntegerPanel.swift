@@ -12,28 +12,17 @@ public func unpackPanel(
     into panel: UnsafeMutableRawPointer
 ) {
     if let trailing { return unpack(SplitQ8_0.self, layout, blocks, count, panel, trailing) }
-    switch layout.format {
-    case .Q4_0: unpack(PackedQ4_0.self, layout, blocks, count, panel)
-    case .Q4_1: unpack(PackedQ4_1.self, layout, blocks, count, panel)
-    case .Q5_0: unpack(PackedQ5_0.self, layout, blocks, count, panel)
-    case .Q5_1: unpack(PackedQ5_1.self, layout, blocks, count, panel)
-    case .Q8_0: unpack(PackedQ8_0.self, layout, blocks, count, panel)
-    case .Q2_K: unpack(PackedQ2_K.self, layout, blocks, count, panel)
-    case .Q3_K: unpack(PackedQ3_K.self, layout, blocks, count, panel)
-    case .Q4_K: unpack(PackedQ4_K.self, layout, blocks, count, panel)
-    case .Q5_K: unpack(PackedQ5_K.self, layout, blocks, count, panel)
-    case .Q6_K: unpack(PackedQ6_K.self, layout, blocks, count, panel)
-    case .IQ4_NL: unpack(PackedIQ4_NL.self, layout, blocks, count, panel)
-    case .IQ4_XS: unpack(PackedIQ4_XS.self, layout, blocks, count, panel)
-    case .MXFP4: unpack(PackedMXFP4.self, layout, blocks, count, panel)
-    case .NVFP4: unpack(PackedNVFP4.self, layout, blocks, count, panel)
-    case .ternary: unpack(PackedTernary.self, layout, blocks, count, panel)
-    case .IQ1_S: unpack(PackedIQ1_S.self, layout, blocks, count, panel)
-    case .IQ1_M: unpack(PackedIQ1_M.self, layout, blocks, count, panel)
-    case .IQ2: unpack(PackedIQ2.self, layout, blocks, count, panel)
-    case .IQ3_XXS: unpack(PackedIQ3_XXS.self, layout, blocks, count, panel)
-    case .IQ3_S: unpack(PackedIQ3_S.self, layout, blocks, count, panel)
-    }
+    layout.format.run(Unpacking(layout: layout, blocks: blocks, count: count, panel: panel))
+}
+
+private struct Unpacking: PackedKernel {
+    let layout: PackedLayout
+    let blocks: UnsafeRawPointer
+    let count: Int
+    let panel: UnsafeMutableRawPointer
+
+    @inline(__always)
+    func run<Format: PackedFormat>(_: Format.Type) { unpack(Format.self, layout, blocks, count, panel) }
 }
 
 /// Bytes of 32 columns of a panel.

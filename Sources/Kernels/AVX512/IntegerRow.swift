@@ -10,36 +10,19 @@ public import KernelFormats
 /// the product has `bounds`.
 @inline(never)
 public func multiplyTokens(_ product: PackedProduct) {
-    switch product.layout.format {
-    case .Q4_0: multiply(PackedQ4_0.self, product)
-    case .Q4_1: multiply(PackedQ4_1.self, product)
-    case .Q5_0: multiply(PackedQ5_0.self, product)
-    case .Q5_1: multiply(PackedQ5_1.self, product)
-    case .Q8_0 where product.bounds != nil: multiply(LeadingQ8_0.self, product)
-    case .Q8_0 where product.trailing != nil: multiply(SplitQ8_0.self, product)
-    case .Q8_0: multiply(PackedQ8_0.self, product)
-    case .Q2_K: multiply(PackedQ2_K.self, product)
-    case .Q3_K: multiply(PackedQ3_K.self, product)
-    case .Q4_K: multiply(PackedQ4_K.self, product)
-    case .Q5_K: multiply(PackedQ5_K.self, product)
-    case .Q6_K: multiply(PackedQ6_K.self, product)
-    case .IQ4_NL: multiply(PackedIQ4_NL.self, product)
-    case .IQ4_XS: multiply(PackedIQ4_XS.self, product)
-    case .MXFP4: multiply(PackedMXFP4.self, product)
-    case .NVFP4: multiply(PackedNVFP4.self, product)
-    case .ternary: multiply(PackedTernary.self, product)
-    case .IQ1_S: multiply(PackedIQ1_S.self, product)
-    case .IQ1_M: multiply(PackedIQ1_M.self, product)
-    case .IQ2: multiply(PackedIQ2.self, product)
-    case .IQ3_XXS: multiply(PackedIQ3_XXS.self, product)
-    case .IQ3_S: multiply(PackedIQ3_S.self, product)
+    if product.layout.format == .Q8_0 {
+        if product.bounds != nil { return product.run(LeadingQ8_0.self) }
+        if product.trailing != nil { return product.run(SplitQ8_0.self) }
     }
+    product.layout.format.run(product)
 }
 
-@inline(__always)
-private func multiply<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct) {
-    var memory = SliceNumbers.Memory()
-    multiply(Format.self, product, SliceNumbers(in: &memory, columns: WideTile.streamedColumns(product.tokens)))
+extension PackedProduct: PackedKernel {
+    @inline(__always)
+    func run<Format: PackedFormat>(_: Format.Type) {
+        var memory = SliceNumbers.Memory()
+        multiply(Format.self, self, SliceNumbers(in: &memory, columns: WideTile.streamedColumns(tokens)))
+    }
 }
 
 @inline(__always)

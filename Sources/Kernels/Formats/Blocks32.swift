@@ -5,7 +5,7 @@
 ///     | d: f16 | qs: 16 bytes |                value = d · (q - 8)
 ///
 /// q of value j is the low nibble of qs[j], of value 16 + j the high one.
-public struct BlockQ4_0 {
+public struct BlockQ4_0: Block {
     public static let values = 32
     public static let bytes = 18
 
@@ -22,7 +22,7 @@ public struct BlockQ4_0 {
 ///     | d: f16 | m: f16 | qs: 16 bytes |       value = d · q + m
 ///
 /// q of value j is the low nibble of qs[j], of value 16 + j the high one.
-public struct BlockQ4_1 {
+public struct BlockQ4_1: Block {
     public static let values = 32
     public static let bytes = 20
 
@@ -41,7 +41,7 @@ public struct BlockQ4_1 {
 ///
 /// The low four bits of q of value j are the low nibble of qs[j], of value 16 + j the high one. The fifth bit of value
 /// j is bit j of qh.
-public struct BlockQ5_0 {
+public struct BlockQ5_0: Block {
     public static let values = 32
     public static let bytes = 22
 
@@ -62,7 +62,7 @@ public struct BlockQ5_0 {
 ///
 /// The low four bits of q of value j are the low nibble of qs[j], of value 16 + j the high one. The fifth bit of value
 /// j is bit j of qh.
-public struct BlockQ5_1 {
+public struct BlockQ5_1: Block {
     public static let values = 32
     public static let bytes = 24
 
@@ -81,7 +81,7 @@ public struct BlockQ5_1 {
 /// 32 values of 8 bits with one scale.
 ///
 ///     | d: f16 | qs: 32 × i8 |                 value[j] = d · qs[j]
-public struct BlockQ8_0 {
+public struct BlockQ8_0: Block {
     public static let values = 32
     public static let bytes = 34
 
@@ -98,7 +98,7 @@ public struct BlockQ8_0 {
 ///     | d: f16 | s: f16 | qs: 32 × i8 |        value[j] = d · qs[j]
 ///
 /// ggml quantizes activations to it; no file is known to hold it.
-public struct BlockQ8_1 {
+public struct BlockQ8_1: Block {
     public static let values = 32
     public static let bytes = 36
 

@@ -5,7 +5,7 @@
 ///     | e: E8M0 | qs: 16 bytes |               value = 2^(e - 127) · E2M1(q)
 ///
 /// q of value j is the low nibble of qs[j], of value 16 + j the high one.
-public struct BlockMXFP4 {
+public struct BlockMXFP4: Block {
     public static let values = 32
     public static let bytes = 17
 
@@ -30,7 +30,7 @@ public struct BlockMXFP4 {
 ///
 /// Each 16 values have 8 bytes of qs: q of value j is the low nibble of byte j, of value 8 + j the high one. A separate
 /// tensor holds the scale of the whole tensor.
-public struct BlockNVFP4 {
+public struct BlockNVFP4: Block {
     public static let values = 64
     public static let bytes = 36
 

@@ -8,7 +8,7 @@
 ///
 /// qs[j / 8] with three more bits, bits 3k…3k + 2 of qh[j / 32] for k = j / 8 mod 4, indexes `IQGrid.iq1`. Bits 12-14
 /// of qh[j / 32] are the scale; bit 15 makes the shift negative.
-public struct BlockIQ1_S {
+public struct BlockIQ1_S: Block {
     public static let values = 256
     public static let bytes = 50
 
@@ -35,7 +35,7 @@ public struct BlockIQ1_S {
 /// qs[j / 8] with three more bits, the low ones of nibble j / 8 of qh, indexes `IQGrid.iq1`; the nibble's fourth bit
 /// makes the shift negative. The top four bits of the four words of scales are `d`, an f16, from its lowest nibble up;
 /// the other twelve are four scales each.
-public struct BlockIQ1_M {
+public struct BlockIQ1_M: Block {
     public static let values = 256
     public static let bytes = 56
 
@@ -75,7 +75,7 @@ public struct BlockIQ1_M {
 ///
 /// Each 32 values have four indices into `IQGrid.iq2_xxs`, and a word with four 7-bit sign patterns (see
 /// `IQGrid.signs`) from the lowest bit up and the scale in its top four bits.
-public struct BlockIQ2_XXS {
+public struct BlockIQ2_XXS: Block {
     public static let values = 256
     public static let bytes = 66
 
@@ -106,7 +106,7 @@ public struct BlockIQ2_XXS {
 ///
 /// The low nine bits of qs[j / 8] index `IQGrid.iq2_xs`, the high seven are a sign pattern (see `IQGrid.signs`). Nibble
 /// j / 16 of scales is the scale.
-public struct BlockIQ2_XS {
+public struct BlockIQ2_XS: Block {
     public static let values = 256
     public static let bytes = 74
 
@@ -134,7 +134,7 @@ public struct BlockIQ2_XS {
 ///
 /// qs[j / 8] with two more bits, bits 2k and 2k + 1 of qh[j / 32] for k = j / 8 mod 4, indexes `IQGrid.iq2_s`. Bit j
 /// mod 8 of signs[j / 8] makes value j negative. Nibble j / 16 of scales is the scale.
-public struct BlockIQ2_S {
+public struct BlockIQ2_S: Block {
     public static let values = 256
     public static let bytes = 82
 
@@ -161,7 +161,7 @@ public struct BlockIQ2_S {
 ///
 /// qs[j / 4] indexes `IQGrid.iq3_xxs`. The word of each 32 values holds four 7-bit sign patterns (see `IQGrid.signs`)
 /// from the lowest bit up and the scale in its top four bits.
-public struct BlockIQ3_XXS {
+public struct BlockIQ3_XXS: Block {
     public static let values = 256
     public static let bytes = 98
 
@@ -187,7 +187,7 @@ public struct BlockIQ3_XXS {
 ///
 /// qs[j / 4] with one more bit, bit j / 4 mod 8 of qh[j / 32], indexes `IQGrid.iq3_s`. Bit j mod 8 of signs[j / 8]
 /// makes value j negative. Nibble j / 32 of scales is the scale.
-public struct BlockIQ3_S {
+public struct BlockIQ3_S: Block {
     public static let values = 256
     public static let bytes = 110
 
@@ -211,7 +211,7 @@ public struct BlockIQ3_S {
 ///     | d: f16 | qs: 16 bytes |                value = d · iq4Levels[q]
 ///
 /// q of value j is the low nibble of qs[j], of value 16 + j the high one.
-public struct BlockIQ4_NL {
+public struct BlockIQ4_NL: Block {
     public static let values = 32
     public static let bytes = 18
 
@@ -230,7 +230,7 @@ public struct BlockIQ4_NL {
 ///     value = d · scale[j / 32] · iq4Levels[q]
 ///
 /// Each 32 values have 16 bytes of qs: q of value j is the low nibble of byte j, of value 16 + j the high one.
-public struct BlockIQ4_XS {
+public struct BlockIQ4_XS: Block {
     public static let values = 256
     public static let bytes = 136
 

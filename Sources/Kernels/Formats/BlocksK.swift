@@ -7,7 +7,7 @@
 ///     value = d · (scales[j / 16] & 15) · q - dmin · (scales[j / 16] >> 4)
 ///
 /// Each 32 bytes of qs hold 128 values: bits 2k and 2k + 1 of byte i are value 32k + i.
-public struct BlockQ2_K {
+public struct BlockQ2_K: Block {
     public static let values = 256
     public static let bytes = 84
 
@@ -28,7 +28,7 @@ public struct BlockQ2_K {
 ///     value = d · scale[j / 16] · (q - 4)
 ///
 /// The low two bits of q are packed as in Q2_K. Its third bit, for value 32k + i, is bit k of hmask[i].
-public struct BlockQ3_K {
+public struct BlockQ3_K: Block {
     public static let values = 256
     public static let bytes = 110
 
@@ -63,7 +63,7 @@ public struct BlockQ3_K {
 ///     value = d · scale[j / 32] · q - dmin · minimum[j / 32]
 ///
 /// Each 32 bytes of qs hold 64 values: the low nibble of byte i is value i, the high one value 32 + i.
-public struct BlockQ4_K {
+public struct BlockQ4_K: Block {
     public static let values = 256
     public static let bytes = 144
 
@@ -95,7 +95,7 @@ public struct BlockQ4_K {
 ///     value = d · scale[j / 32] · q - dmin · minimum[j / 32]
 ///
 /// The low four bits of q are packed as in Q4_K. Its fifth bit, for value 32k + i, is bit k of qh[i].
-public struct BlockQ5_K {
+public struct BlockQ5_K: Block {
     public static let values = 256
     public static let bytes = 176
 
@@ -129,7 +129,7 @@ public struct BlockQ5_K {
 ///
 /// Each half of 128 values has 64 bytes of ql and 32 of qh. The low nibbles of ql[0..<64] are the low four bits of
 /// values 0..<64, the high ones those of 64..<128. Bits 2k and 2k + 1 of qh[i] are the high two bits of value 32k + i.
-public struct BlockQ6_K {
+public struct BlockQ6_K: Block {
     public static let values = 256
     public static let bytes = 210
 
@@ -152,7 +152,7 @@ public struct BlockQ6_K {
 ///     | d: f32 | qs: 256 × i8 | sums: 16 × i16 |        value[j] = d · qs[j]
 ///
 /// ggml quantizes activations to it; no file is known to hold it.
-public struct BlockQ8_K {
+public struct BlockQ8_K: Block {
     public static let values = 256
     public static let bytes = 292
 

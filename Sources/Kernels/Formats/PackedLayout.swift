@@ -63,7 +63,7 @@ public struct PackedLayout: Sendable {
             case .IQ2_XXS, .IQ2_XS, .IQ2_S: self = .IQ2
             case .IQ3_XXS: self = .IQ3_XXS
             case .IQ3_S: self = .IQ3_S
-            case .F32, .F16, .BF16, .F64, .I8, .I16, .I32, .I64, .Q8_1, .Q8_K, .Q1_0, .Q2_0: return nil
+            default: return nil
             }
         }
     }
@@ -74,18 +74,23 @@ public struct PackedLayout: Sendable {
     public let scaleBytes: Int
     /// Bytes of the planes of 32 columns.
     public let planeBytes: Int
+    /// Separately scaled sums per 32 columns: 2 if 16 columns share a scale, or if the products of 32 6-bit codes would
+    /// not fit 16 bits (IQ3_XXS).
+    public let segments: Int
 
     /// The leading part of split Q8_0 weights: the scales, and the six upper bits of each code (its value plus 128) as nibbles
     /// and two-bit planes. The two lowest bits, the trailing part, are two-bit planes elsewhere in memory, `trailingBytes` for each block.
     ///
     /// Where only the largest results matter, as of logits, the leading part tells which rows they may be in, and takes three
     /// quarters of the bytes.
-    public static let leadingQ8_0 = PackedLayout(type: .Q8_0, format: .Q8_0, scaleBytes: 32, planeBytes: 256 + 128)
+    public static let leadingQ8_0 = PackedLayout(
+        type: .Q8_0, format: .Q8_0, scaleBytes: 32, planeBytes: 256 + 128, segments: 1)
     /// Bytes of the trailing part for 32 columns of 16 rows.
     public static let trailingBytes = 128
 
-    private init(type: TensorType, format: Format, scaleBytes: Int, planeBytes: Int) {
-        (self.type, self.format, self.scaleBytes, self.planeBytes) = (type, format, scaleBytes, planeBytes)
+    private init(type: TensorType, format: Format, scaleBytes: Int, planeBytes: Int, segments: Int) {
+        (self.type, self.format) = (type, format)
+        (self.scaleBytes, self.planeBytes, self.segments) = (scaleBytes, planeBytes, segments)
     }
 
     /// `nil` for a format that has no packed layout.
@@ -94,35 +99,27 @@ public struct PackedLayout: Sendable {
         self.type = type
         self.format = format
         let nibbles = 256, twoBits = 128, bits = 64, bytes = 512
-        (scaleBytes, planeBytes) =
+        (scaleBytes, planeBytes, segments) =
             switch format {
-            case .Q4_0, .IQ4_NL: (32, nibbles)
-            case .Q4_1: (64, nibbles)
-            case .Q5_0: (32, nibbles + bits)
-            case .Q5_1: (64, nibbles + bits)
-            case .Q8_0: (32, bytes)
-            case .Q2_K: (64 + 256, twoBits)
-            case .Q3_K: (32 + 192, twoBits + bits)
-            case .Q4_K: (64 + 192, nibbles)
-            case .Q5_K: (64 + 192, nibbles + bits)
-            case .Q6_K: (32 + 256, nibbles + twoBits)
-            case .IQ4_XS: (32 + 96, nibbles)
-            case .MXFP4: (16, nibbles)
-            case .NVFP4: (64, nibbles)
-            case .ternary: (32, twoBits)
-            case .IQ1_S: (32 + 64, twoBits)
-            case .IQ1_M, .IQ2: (32 + 128, twoBits + bits)
-            case .IQ3_XXS, .IQ3_S: (32 + 64, nibbles)
+            case .Q4_0, .IQ4_NL: (32, nibbles, 1)
+            case .Q4_1: (64, nibbles, 1)
+            case .Q5_0: (32, nibbles + bits, 1)
+            case .Q5_1: (64, nibbles + bits, 1)
+            case .Q8_0: (32, bytes, 1)
+            case .Q2_K: (64 + 256, twoBits, 2)
+            case .Q3_K: (32 + 192, twoBits + bits, 2)
+            case .Q4_K: (64 + 192, nibbles, 1)
+            case .Q5_K: (64 + 192, nibbles + bits, 1)
+            case .Q6_K: (32 + 256, nibbles + twoBits, 2)
+            case .IQ4_XS: (32 + 96, nibbles, 1)
+            case .MXFP4: (16, nibbles, 1)
+            case .NVFP4: (64, nibbles, 2)
+            case .ternary: (32, twoBits, 1)
+            case .IQ1_S: (32 + 64, twoBits, 1)
+            case .IQ1_M, .IQ2: (32 + 128, twoBits + bits, 2)
+            case .IQ3_XXS: (32 + 64, nibbles, 2)
+            case .IQ3_S: (32 + 64, nibbles, 1)
             }
-    }
-
-    /// Separately scaled sums per 32 columns: 2 if 16 columns share a scale, or if the products of 32 6-bit codes would
-    /// not fit 16 bits (IQ3_XXS).
-    public var segments: Int {
-        switch format {
-        case .Q2_K, .Q3_K, .Q6_K, .NVFP4, .IQ1_M, .IQ2, .IQ3_XXS: 2
-        case .Q4_0, .Q4_1, .Q5_0, .Q5_1, .Q8_0, .Q4_K, .Q5_K, .IQ4_NL, .IQ4_XS, .MXFP4, .ternary, .IQ1_S, .IQ3_S: 1
-        }
     }
 
     /// Parts of 32 columns per block.

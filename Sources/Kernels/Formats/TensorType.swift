@@ -46,51 +46,45 @@ public enum TensorType: UInt32, CaseIterable, Sendable {
     public var isQuantized: Bool { blockValues > 1 }
 
     /// Values per block. A row is a multiple of the block.
-    public var blockValues: Int {
-        switch self {
-        case .F32, .F16, .BF16, .F64, .I8, .I16, .I32, .I64: 1
-        case .Q4_0, .Q4_1, .Q5_0, .Q5_1, .Q8_0, .Q8_1, .IQ4_NL, .MXFP4: 32
-        case .NVFP4, .Q2_0: 64
-        case .Q1_0: 128
-        case .Q2_K, .Q3_K, .Q4_K, .Q5_K, .Q6_K, .Q8_K, .TQ1_0, .TQ2_0: 256
-        case .IQ1_S, .IQ1_M, .IQ2_XXS, .IQ2_XS, .IQ2_S, .IQ3_XXS, .IQ3_S, .IQ4_XS: 256
-        }
-    }
+    public var blockValues: Int { size.values }
 
     /// Bytes per block.
-    public var blockBytes: Int {
-        switch self {
-        case .I8: 1
-        case .F16, .BF16, .I16: 2
-        case .F32, .I32: 4
-        case .F64, .I64: 8
-        case .Q1_0: BlockQ1_0.bytes
-        case .Q2_0: BlockQ2_0.bytes
-        case .Q4_0: BlockQ4_0.bytes
-        case .Q4_1: BlockQ4_1.bytes
-        case .Q5_0: BlockQ5_0.bytes
-        case .Q5_1: BlockQ5_1.bytes
-        case .Q8_0: BlockQ8_0.bytes
-        case .Q8_1: BlockQ8_1.bytes
-        case .Q2_K: BlockQ2_K.bytes
-        case .Q3_K: BlockQ3_K.bytes
-        case .Q4_K: BlockQ4_K.bytes
-        case .Q5_K: BlockQ5_K.bytes
-        case .Q6_K: BlockQ6_K.bytes
-        case .Q8_K: BlockQ8_K.bytes
-        case .IQ1_S: BlockIQ1_S.bytes
-        case .IQ1_M: BlockIQ1_M.bytes
-        case .IQ2_XXS: BlockIQ2_XXS.bytes
-        case .IQ2_XS: BlockIQ2_XS.bytes
-        case .IQ2_S: BlockIQ2_S.bytes
-        case .IQ3_XXS: BlockIQ3_XXS.bytes
-        case .IQ3_S: BlockIQ3_S.bytes
-        case .IQ4_NL: BlockIQ4_NL.bytes
-        case .IQ4_XS: BlockIQ4_XS.bytes
-        case .TQ1_0: BlockTQ1_0.bytes
-        case .TQ2_0: BlockTQ2_0.bytes
-        case .MXFP4: BlockMXFP4.bytes
-        case .NVFP4: BlockNVFP4.bytes
+    public var blockBytes: Int { size.bytes }
+
+    private var size: (values: Int, bytes: Int) {
+        func size<B: Block>(_: B.Type) -> (values: Int, bytes: Int) { (B.values, B.bytes) }
+        return switch self {
+        case .I8: (1, 1)
+        case .F16, .BF16, .I16: (1, 2)
+        case .F32, .I32: (1, 4)
+        case .F64, .I64: (1, 8)
+        case .Q1_0: size(BlockQ1_0.self)
+        case .Q2_0: size(BlockQ2_0.self)
+        case .Q4_0: size(BlockQ4_0.self)
+        case .Q4_1: size(BlockQ4_1.self)
+        case .Q5_0: size(BlockQ5_0.self)
+        case .Q5_1: size(BlockQ5_1.self)
+        case .Q8_0: size(BlockQ8_0.self)
+        case .Q8_1: size(BlockQ8_1.self)
+        case .Q2_K: size(BlockQ2_K.self)
+        case .Q3_K: size(BlockQ3_K.self)
+        case .Q4_K: size(BlockQ4_K.self)
+        case .Q5_K: size(BlockQ5_K.self)
+        case .Q6_K: size(BlockQ6_K.self)
+        case .Q8_K: size(BlockQ8_K.self)
+        case .IQ1_S: size(BlockIQ1_S.self)
+        case .IQ1_M: size(BlockIQ1_M.self)
+        case .IQ2_XXS: size(BlockIQ2_XXS.self)
+        case .IQ2_XS: size(BlockIQ2_XS.self)
+        case .IQ2_S: size(BlockIQ2_S.self)
+        case .IQ3_XXS: size(BlockIQ3_XXS.self)
+        case .IQ3_S: size(BlockIQ3_S.self)
+        case .IQ4_NL: size(BlockIQ4_NL.self)
+        case .IQ4_XS: size(BlockIQ4_XS.self)
+        case .TQ1_0: size(BlockTQ1_0.self)
+        case .TQ2_0: size(BlockTQ2_0.self)
+        case .MXFP4: size(BlockMXFP4.self)
+        case .NVFP4: size(BlockNVFP4.self)
         }
     }
 
@@ -100,4 +94,14 @@ public enum TensorType: UInt32, CaseIterable, Sendable {
         let (bytes, overflow) = (count / blockValues).multipliedReportingOverflow(by: blockBytes)
         return overflow ? nil : bytes
     }
+}
+
+/// A view of the bytes of one block of a format. Each type of block documents their layout.
+public protocol Block {
+    /// Number of weights.
+    static var values: Int { get }
+    static var bytes: Int { get }
+    /// Where the block begins, without alignment.
+    var base: UnsafeRawPointer { get }
+    init(_ base: UnsafeRawPointer)
 }

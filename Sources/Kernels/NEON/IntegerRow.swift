@@ -11,28 +11,18 @@ public func multiplyToken(
     _ layout: PackedLayout, _ tile: UnsafeRawPointer, _ blocks: UnsafeRawPointer, count: Int,
     into c: UnsafeMutablePointer<Float>
 ) {
-    switch layout.format {
-    case .Q4_0: multiply(PackedQ4_0.self, layout, tile, blocks, count, c)
-    case .Q4_1: multiply(PackedQ4_1.self, layout, tile, blocks, count, c)
-    case .Q5_0: multiply(PackedQ5_0.self, layout, tile, blocks, count, c)
-    case .Q5_1: multiply(PackedQ5_1.self, layout, tile, blocks, count, c)
-    case .Q8_0: multiply(PackedQ8_0.self, layout, tile, blocks, count, c)
-    case .Q2_K: multiply(PackedQ2_K.self, layout, tile, blocks, count, c)
-    case .Q3_K: multiply(PackedQ3_K.self, layout, tile, blocks, count, c)
-    case .Q4_K: multiply(PackedQ4_K.self, layout, tile, blocks, count, c)
-    case .Q5_K: multiply(PackedQ5_K.self, layout, tile, blocks, count, c)
-    case .Q6_K: multiply(PackedQ6_K.self, layout, tile, blocks, count, c)
-    case .IQ4_NL: multiply(PackedIQ4_NL.self, layout, tile, blocks, count, c)
-    case .IQ4_XS: multiply(PackedIQ4_XS.self, layout, tile, blocks, count, c)
-    case .MXFP4: multiply(PackedMXFP4.self, layout, tile, blocks, count, c)
-    case .NVFP4: multiply(PackedNVFP4.self, layout, tile, blocks, count, c)
-    case .ternary: multiply(PackedTernary.self, layout, tile, blocks, count, c)
-    case .IQ1_S: multiply(PackedIQ1_S.self, layout, tile, blocks, count, c)
-    case .IQ1_M: multiply(PackedIQ1_M.self, layout, tile, blocks, count, c)
-    case .IQ2: multiply(PackedIQ2.self, layout, tile, blocks, count, c)
-    case .IQ3_XXS: multiply(PackedIQ3_XXS.self, layout, tile, blocks, count, c)
-    case .IQ3_S: multiply(PackedIQ3_S.self, layout, tile, blocks, count, c)
-    }
+    layout.format.run(TokenProduct(layout: layout, tile: tile, blocks: blocks, count: count, c: c))
+}
+
+private struct TokenProduct: PackedKernel {
+    let layout: PackedLayout
+    let tile: UnsafeRawPointer
+    let blocks: UnsafeRawPointer
+    let count: Int
+    let c: UnsafeMutablePointer<Float>
+
+    @inline(__always)
+    func run<Format: PackedFormat>(_: Format.Type) { multiply(Format.self, layout, tile, blocks, count, c) }
 }
 
 /// Sums of 16 rows by the two columns of a token: of all 32 columns of the matrix, or of the first and the last 16.

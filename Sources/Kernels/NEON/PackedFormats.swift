@@ -212,6 +212,40 @@ extension PackedWithSixBits {
 
 // MARK: Formats
 
+/// A kernel for weights in any packed format.
+protocol PackedKernel {
+    func run<Format: PackedFormat>(_: Format.Type)
+}
+
+extension PackedLayout.Format {
+    /// Runs the kernel that was compiled for this format.
+    @inline(__always)
+    func run(_ kernel: some PackedKernel) {
+        switch self {
+        case .Q4_0: kernel.run(PackedQ4_0.self)
+        case .Q4_1: kernel.run(PackedQ4_1.self)
+        case .Q5_0: kernel.run(PackedQ5_0.self)
+        case .Q5_1: kernel.run(PackedQ5_1.self)
+        case .Q8_0: kernel.run(PackedQ8_0.self)
+        case .Q2_K: kernel.run(PackedQ2_K.self)
+        case .Q3_K: kernel.run(PackedQ3_K.self)
+        case .Q4_K: kernel.run(PackedQ4_K.self)
+        case .Q5_K: kernel.run(PackedQ5_K.self)
+        case .Q6_K: kernel.run(PackedQ6_K.self)
+        case .IQ4_NL: kernel.run(PackedIQ4_NL.self)
+        case .IQ4_XS: kernel.run(PackedIQ4_XS.self)
+        case .MXFP4: kernel.run(PackedMXFP4.self)
+        case .NVFP4: kernel.run(PackedNVFP4.self)
+        case .ternary: kernel.run(PackedTernary.self)
+        case .IQ1_S: kernel.run(PackedIQ1_S.self)
+        case .IQ1_M: kernel.run(PackedIQ1_M.self)
+        case .IQ2: kernel.run(PackedIQ2.self)
+        case .IQ3_XXS: kernel.run(PackedIQ3_XXS.self)
+        case .IQ3_S: kernel.run(PackedIQ3_S.self)
+        }
+    }
+}
+
 enum PackedQ4_0: PackedNibbles, PackedWithScale { static var offset: Float { 8 } }
 enum PackedQ5_0: PackedFiveBits, PackedWithScale { static var offset: Float { 16 } }
 enum PackedIQ4_NL: PackedIQ4Levels, PackedWithScale { static var offset: Float { 0 } }
