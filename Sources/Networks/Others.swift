@@ -37,7 +37,9 @@ extension Family {
                 let name = builder.has("layer_output_norm.weight") ? "layer_output_norm" : "post_ffw_norm"
                 layer.feedForwardPostNorm = try builder.norm(name)
             }),
+        // Norms of heads with a weight and a bias for each head.
         "chameleon": Family(
+            rotary: .adjacent,
             network: { builder throws(ModelFileError) in
                 var parts = try builder.parts()
                 // Tokens of images, which it was not released to make.
@@ -46,8 +48,11 @@ extension Family {
             },
             adjust: { layer, builder throws(ModelFileError) in
                 layer.changeAttention { parts, _ in
-                    parts.queryNorm?.kind = .layer
-                    parts.keyNorm?.kind = .layer
+                    for norm in [\SelfAttention.Parts.queryNorm, \.keyNorm] {
+                        parts[keyPath: norm]?.kind = .layer
+                        // Torch's, which no key has.
+                        parts[keyPath: norm]?.epsilon = 1e-5
+                    }
                 }
                 guard try builder.hyper.bool("swin_norm") == true else { return }
                 (layer.mixerPostNorm, layer.mixerNorm) = (layer.mixerNorm, nil)

@@ -71,7 +71,7 @@ package enum Registry {
     ]
 
     /// Architectures without reference data.
-    static let unchecked: Set<String> = ["chameleon", "kimi-k3"]
+    static let unchecked: Set<String> = ["kimi-k3"]
 
     /// Throws if the file's architecture is unchecked.
     package static func refuseUnchecked(_ file: GGUFFile) throws(ModelFileError) {

@@ -42,6 +42,8 @@ torch.set_grad_enabled(False)
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "families"
 VOCABULARY = 48
+# Logits of tokens that a model never gives are lower.
+SUPPRESSED = -1e38
 SEQUENCES = [[(5 * i * i + 7 * i + k) % 45 + 3 for i in range(count)] for k, count in enumerate([17, 4, 31])]
 TOKENS = [(7 * i * i + 11 * i + 5) % 45 + 3 for i in range(40)]
 
@@ -173,7 +175,7 @@ class Case:
         assert np.isfinite(logits).all(), "not finite"
         is_image = "image" in content
         assert is_image or logits.shape[0] == len(SEQUENCES if self.vectors else self.tokens), logits.shape
-        spread = logits.std()
+        spread = logits[logits > SUPPRESSED].std()
         assert 0.02 < spread < 50, f"logits have a standard deviation of {spread}"
         return {
             "architecture": self.architecture, "made_with": content.pop("made_with", self.made_with()), **({"note": self.note} if self.note else {}),
@@ -475,6 +477,12 @@ def write_png(path, width, height):
         b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 
+def difference(found, expected):
+    """The normalized mean squared error, without logits that are suppressed in both."""
+    given = (found > SUPPRESSED) | (expected > SUPPRESSED)
+    return ((found - expected)[given] ** 2).sum() / (expected[given] ** 2).sum()
+
+
 def check(content, bench):
     """The normalized mean squared errors of bench's logits: at once, token by token, and with a KV cache of fewer bits."""
     expected = np.frombuffer(base64.b64decode(content["results"]), "<f4").astype(np.float64)
@@ -484,7 +492,7 @@ def check(content, bench):
         path = write_model(content, place)
         for chunk, cache in variants[:1] if "tokens" not in content else variants:
             command = [bench, "logits", "-m", path, "--tokens", ",".join(map(str, content.get("tokens", []))), "--out", f"{place}/out",
-                       "--chunk", str(chunk), "-t", "1", "--cache-type", cache]
+                       "--chunk", str(chunk), "-t", "1", "--cache-type", cache, "--unchecked"]
             if "sequences" in content:
                 command = [bench, "embed", "-m", path, "--raw", "--out", f"{place}/out", "-t", "1"]
                 command += ["--pooling", "rank"] if content["columns"] == 1 else []
@@ -502,7 +510,7 @@ def check(content, bench):
             found = np.fromfile(f"{place}/out", "<f4").astype(np.float64)
             if found.shape != expected.shape:
                 return f"{found.shape} instead of {expected.shape} logits"
-            errors.append(((found - expected) ** 2).sum() / (expected**2).sum())
+            errors.append(difference(found, expected))
     return errors
 
 
@@ -519,7 +527,7 @@ def insensitive(case, content):
             continue  # It matters so much that the results are out of range.
         finally:
             Weights.flat = None
-        change = ((other - expected) ** 2).sum() / (expected**2).sum()
+        change = difference(other, expected)
         if change < 1e-4:
             found.append((name, change))
     return found

@@ -135,8 +135,9 @@ def normalized(weights):
 
 
 def decoder(name, source, layers, run, keys, architecture=None, norm="rms", scale=1.0, logit_scale=1.0, tied=False, seed=0, ranges=(),
-            epsilon=1e-6, columns=48, tokens=None, read=None):
-    """A case: `run(x, layer)` computes a layer. `norm` is the kind of the last norm. `read`: the tokens as the model reads them."""
+            epsilon=1e-6, columns=48, tokens=None, read=None, suppressed=range(0)):
+    """A case: `run(x, layer)` computes a layer. `norm` is the kind of the last norm. `read`: the tokens as the model reads them.
+    `suppressed`: those that it never gives."""
 
     def forward(case):
         made = Weights(case.seed, case.ranges)
@@ -150,6 +151,7 @@ def decoder(name, source, layers, run, keys, architecture=None, norm="rms", scal
         elif norm:
             x = norm(x, made)
         logits = x @ made.get("token_embd.weight" if tied else "output.weight", (columns, WIDTH)).T * logit_scale
+        logits[:, list(suppressed)] = -np.finfo("f4").max
         arch = architecture or name
         both = {
             "block_count": layers, "context_length": 2048, "embedding_length": WIDTH, "feed_forward_length": FEED,
@@ -293,6 +295,34 @@ def maincoder(x, layer):
 
 
 decoder("maincoder", "Maincoder-1B's modeling_maincoder.py", 2, maincoder, {})
+
+
+def chameleon(swin):
+    """The norms of heads have a weight and a bias for each head, and their own epsilon."""
+
+    def head_norm(x, layer, name):
+        shape = x.shape[1:]
+        return layer_norm(x, layer(name, *shape), layer.made.get(f"{layer.name}{name}.bias", shape))
+
+    def attention(x, layer):
+        q, k = layer.heads(x, "attn_q", HEADS), layer.heads(x, "attn_k", KV_HEADS)
+        q, k = head_norm(q, layer, "attn_q_norm"), head_norm(k, layer, "attn_k_norm")
+        return layer.linear(
+            attend(rope(q, adjacent=True), rope(k, adjacent=True), layer.heads(x, "attn_v", KV_HEADS)), "attn_output", WIDTH)
+
+    def run(x, layer):
+        if swin:
+            x = x + layer.norm(attention(x, layer), "attn_norm", 0.01)
+            return x + layer.norm(layer.mlp(x), "ffn_norm", 0.01)
+        x = x + attention(layer.norm(x, "attn_norm", 0.01), layer)
+        return x + layer.mlp(layer.norm(x, "ffn_norm", 0.01))
+
+    return run
+
+
+for name, swin in [("chameleon", False), ("chameleon-swin", True)]:
+    decoder(name, "Chameleon (Chameleon Team 2024) and its modeling_chameleon.py", 2, chameleon(swin), {"swin_norm": swin},
+            architecture="chameleon", epsilon=0.01, seed=1, suppressed=range(4, 48))
 
 
 def openelm(x, layer):
