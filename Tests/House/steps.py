@@ -121,11 +121,11 @@ extension Family {
     static let steps: [String: Family] = [
         "steps": Family(
             rotary: .adjacent, activation: .squaredReLU, isGated: false,
-            mixer: { layer throws(ModelFileError) in HalvedAttention(try layer.attention()) })
+            mixer: { layer throws(ModelFileError) in try layer.attention().map(HalvedAttention.init) })
     ]
 }
 """.lstrip())
-family.insert("Sources/Networks/Steps.swift", "extension Family {", "import GGUF\n\n", before=True)
+family.insert("Sources/Networks/Steps.swift", "extension Family {", "import Compute\nimport GGUF\nimport KernelFormats\n\n", before=True)
 family.replace("Sources/Networks/Registry.swift", "Family.deepseeks, Family.others,", "Family.deepseeks, Family.others, Family.steps,")
 family.add("Sources/Networks/Blocks/HalvedAttention.swift", """
 import Compute
