@@ -93,8 +93,8 @@ extension BlockSTEPS: ReferenceBlock {
 }
 """.lstrip())
 form.insert(
-    "Sources/Kernels/Portable/Reference/Reference.swift", "case .Q8_0: BlockQ8_0.self",
-    "        case .STEPS: BlockSTEPS.self\n")
+    "Sources/Kernels/Portable/Reference/Reference.swift", "case .Q8_0: kernel.run(BlockQ8_0.self)",
+    "        case .STEPS: kernel.run(BlockSTEPS.self)\n")
 form.add("Tests/KernelsTests/StepsFormatTests.swift", """
 import KernelFormats
 import KernelsPortable

@@ -10,9 +10,14 @@ public import KernelFormats
 public func dequantize(
     _ type: TensorType, _ source: UnsafeRawPointer, into destination: UnsafeMutablePointer<Float>, count: Int
 ) {
-    if let format = type.reference {
-        format.dequantize(source, into: destination, count: count / type.blockValues)
-    } else {
-        dequantizeNumbers(type, source, into: destination, count: count)
-    }
+    let blocks = Dequantization(source: source, destination: destination, count: count / type.blockValues)
+    if type.run(blocks) == nil { dequantizeNumbers(type, source, into: destination, count: count) }
+}
+
+private struct Dequantization: ReferenceKernel {
+    let source: UnsafeRawPointer
+    let destination: UnsafeMutablePointer<Float>
+    let count: Int
+
+    func run<B: ReferenceBlock>(_: B.Type) { B.dequantize(source, into: destination, count: count) }
 }

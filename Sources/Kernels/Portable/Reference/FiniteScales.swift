@@ -10,8 +10,15 @@ public func firstNonFiniteBlock(_ type: TensorType, _ blocks: UnsafeRawPointer, 
     case .F16: firstNonFinite(blocks, count, exponent: 0x7c00 as UInt16)
     case .BF16: firstNonFinite(blocks, count, exponent: 0x7f80 as UInt16)
     case .F64: firstNonFinite(blocks, count, exponent: 0x7ff0_0000_0000_0000 as UInt64)
-    default: type.reference?.firstNonFinite(blocks, count: count)
+    default: type.run(ScaleCheck(blocks: blocks, count: count)) ?? nil
     }
+}
+
+private struct ScaleCheck: ReferenceKernel {
+    let blocks: UnsafeRawPointer
+    let count: Int
+
+    func run<B: ReferenceBlock>(_: B.Type) -> Int? { B.firstNonFinite(blocks, count: count) }
 }
 
 /// For blocks of a single number: the first whose exponent bits are all set.

@@ -8,11 +8,6 @@ protocol ReferenceBlock: Block {
     /// Where two half-precision scales are in the block, or one twice.
     static var halfScales: (Int, Int) { get }
     var hasFiniteScales: Bool { get }
-
-    // Requirements, though all formats have the same, so that each has functions that were compiled for it.
-
-    static func dequantize(_ blocks: UnsafeRawPointer, into out: UnsafeMutablePointer<Float>, count: Int)
-    static func firstNonFinite(_ blocks: UnsafeRawPointer, count: Int) -> Int?
 }
 
 extension ReferenceBlock {
@@ -35,38 +30,44 @@ extension ReferenceBlock {
     }
 }
 
+/// What the portable tier does with blocks of any format.
+protocol ReferenceKernel {
+    associatedtype Result
+    func run<B: ReferenceBlock>(_: B.Type) -> Result
+}
+
 extension TensorType {
-    /// `nil` for types of single numbers.
-    var reference: (any ReferenceBlock.Type)? {
+    /// Runs the kernel that was compiled for this format; `nil` for types of single numbers.
+    func run<Kernel: ReferenceKernel>(_ kernel: Kernel) -> Kernel.Result? {
         switch self {
         case .F32, .F16, .BF16, .F64, .I8, .I16, .I32, .I64: nil
-        case .Q1_0: BlockQ1_0.self
-        case .Q2_0: BlockQ2_0.self
-        case .Q4_0: BlockQ4_0.self
-        case .Q4_1: BlockQ4_1.self
-        case .Q5_0: BlockQ5_0.self
-        case .Q5_1: BlockQ5_1.self
-        case .Q8_0: BlockQ8_0.self
-        case .Q8_1: BlockQ8_1.self
-        case .Q8_K: BlockQ8_K.self
-        case .Q2_K: BlockQ2_K.self
-        case .Q3_K: BlockQ3_K.self
-        case .Q4_K: BlockQ4_K.self
-        case .Q5_K: BlockQ5_K.self
-        case .Q6_K: BlockQ6_K.self
-        case .TQ1_0: BlockTQ1_0.self
-        case .TQ2_0: BlockTQ2_0.self
-        case .MXFP4: BlockMXFP4.self
-        case .NVFP4: BlockNVFP4.self
-        case .IQ1_S: BlockIQ1_S.self
-        case .IQ1_M: BlockIQ1_M.self
-        case .IQ2_XXS: BlockIQ2_XXS.self
-        case .IQ2_XS: BlockIQ2_XS.self
-        case .IQ2_S: BlockIQ2_S.self
-        case .IQ3_XXS: BlockIQ3_XXS.self
-        case .IQ3_S: BlockIQ3_S.self
-        case .IQ4_NL: BlockIQ4_NL.self
-        case .IQ4_XS: BlockIQ4_XS.self
+        case .Q1_0: kernel.run(BlockQ1_0.self)
+        case .Q2_0: kernel.run(BlockQ2_0.self)
+        case .Q4_0: kernel.run(BlockQ4_0.self)
+        case .Q4_1: kernel.run(BlockQ4_1.self)
+        case .Q5_0: kernel.run(BlockQ5_0.self)
+        case .Q5_1: kernel.run(BlockQ5_1.self)
+        case .Q8_0: kernel.run(BlockQ8_0.self)
+        case .Q8_1: kernel.run(BlockQ8_1.self)
+        case .Q8_K: kernel.run(BlockQ8_K.self)
+        case .Q2_K: kernel.run(BlockQ2_K.self)
+        case .Q3_K: kernel.run(BlockQ3_K.self)
+        case .Q4_K: kernel.run(BlockQ4_K.self)
+        case .Q5_K: kernel.run(BlockQ5_K.self)
+        case .Q6_K: kernel.run(BlockQ6_K.self)
+        case .TQ1_0: kernel.run(BlockTQ1_0.self)
+        case .TQ2_0: kernel.run(BlockTQ2_0.self)
+        case .MXFP4: kernel.run(BlockMXFP4.self)
+        case .NVFP4: kernel.run(BlockNVFP4.self)
+        case .IQ1_S: kernel.run(BlockIQ1_S.self)
+        case .IQ1_M: kernel.run(BlockIQ1_M.self)
+        case .IQ2_XXS: kernel.run(BlockIQ2_XXS.self)
+        case .IQ2_XS: kernel.run(BlockIQ2_XS.self)
+        case .IQ2_S: kernel.run(BlockIQ2_S.self)
+        case .IQ3_XXS: kernel.run(BlockIQ3_XXS.self)
+        case .IQ3_S: kernel.run(BlockIQ3_S.self)
+        case .IQ4_NL: kernel.run(BlockIQ4_NL.self)
+        case .IQ4_XS: kernel.run(BlockIQ4_XS.self)
         }
     }
 }
