@@ -15,54 +15,44 @@ public let rowTokens = 4
 /// if the product has `bounds`. The scales of activations are in the tile.
 @inline(never)
 public func multiplyTokens(_ product: PackedProduct) {
-    let layout = product.layout
-    let isSplit = product.trailing != nil
-    let trailing = product.trailing ?? product.weights
-    for group in 0..<product.groups {
-        let first = group &* product.blocks
-        multiply(
-            Row(
-                layout: layout, tile: product.tile, tokens: product.tokens,
-                blocks: product.weights + first &* layout.blockBytes, isSplit: isSplit,
-                trailing: trailing + first &* PackedLayout.trailingBytes, bounds: product.bounds,
-                count: product.blocks, c: product.c + group &* PackedLayout.rows, stride: product.cStride))
+    if product.layout.format == .Q8_0 {
+        if product.bounds != nil { return product.run(LeadingQ8_0.self) }
+        if product.trailing != nil { return product.run(SplitQ8_0.self) }
     }
+    product.layout.format.run(product)
 }
 
-@inline(__always)
-private func multiply(_ row: Row) {
-    if row.layout.format == .Q8_0 {
-        if row.bounds != nil { return row.run(LeadingQ8_0.self) }
-        if row.isSplit { return row.run(SplitQ8_0.self) }
+extension PackedProduct: PackedKernel {
+    @inline(__always)
+    func run<Format: PackedFormat>(_ format: Format.Type) {
+        let trailing = self.trailing ?? weights
+        for group in 0..<groups {
+            let first = group &* blocks
+            let row = Row(
+                layout: layout, tile: tile, blocks: weights + first &* layout.blockBytes,
+                trailing: trailing + first &* PackedLayout.trailingBytes, bounds: bounds, count: blocks,
+                c: c + group &* PackedLayout.rows, stride: cStride)
+            switch tokens {
+            case 1: one(format, row)
+            case 2: two(format, row)
+            case 3: three(format, row)
+            default: four(format, row)
+            }
+        }
     }
-    row.layout.format.run(row)
 }
 
 /// The arguments of `multiplyTokens` for one group.
 private struct Row {
     let layout: PackedLayout
     let tile: UnsafeRawPointer
-    let tokens: Int
     let blocks: UnsafeRawPointer
-    let isSplit: Bool
     /// Read if the weights are split. Not an optional, which Swift 6.0 copies by a call.
     let trailing: UnsafeRawPointer
     let bounds: UnsafePointer<Float>?
     let count: Int
     let c: UnsafeMutablePointer<Float>
     let stride: Int
-}
-
-extension Row: PackedKernel {
-    @inline(__always)
-    func run<Format: PackedFormat>(_ format: Format.Type) {
-        switch tokens {
-        case 1: one(format, self)
-        case 2: two(format, self)
-        case 3: three(format, self)
-        default: four(format, self)
-        }
-    }
 }
 
 // Separate functions, since the compiler would otherwise merge the loops.
