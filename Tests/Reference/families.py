@@ -479,7 +479,7 @@ def write_png(path, width, height):
 
 def difference(found, expected):
     """The normalized mean squared error, without logits that are suppressed in both."""
-    given = (found > SUPPRESSED) | (expected > SUPPRESSED)
+    given = ~((found <= SUPPRESSED) & (expected <= SUPPRESSED))
     return ((found - expected)[given] ** 2).sum() / (expected[given] ** 2).sum()
 
 

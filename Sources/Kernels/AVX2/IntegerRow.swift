@@ -47,7 +47,7 @@ private struct Row {
     let layout: PackedLayout
     let tile: UnsafeRawPointer
     let blocks: UnsafeRawPointer
-    /// Read if the weights are split. Not an optional, which Swift 6.0 copies by a call.
+    /// Read only if the weights are split. Not an optional: Swift 6.0 copies one through a call of a function.
     let trailing: UnsafeRawPointer
     let bounds: UnsafePointer<Float>?
     let count: Int

@@ -11,18 +11,79 @@ public func unpackPanel(
     _ layout: PackedLayout, _ blocks: UnsafeRawPointer, trailing: UnsafeRawPointer? = nil, count: Int,
     into panel: UnsafeMutableRawPointer
 ) {
-    if let trailing { return unpack(SplitQ8_0.self, layout, blocks, count, panel, trailing) }
-    layout.format.run(Unpacking(layout: layout, blocks: blocks, count: count, panel: panel))
+    let unpacking = Unpacking(
+        layout: layout, blocks: blocks, firstTrailing: trailing ?? blocks, count: count, panel: panel)
+    if trailing != nil { return unpacking.run(SplitQ8_0.self) }
+    layout.format.run(unpacking)
 }
 
 private struct Unpacking: PackedKernel {
     let layout: PackedLayout
     let blocks: UnsafeRawPointer
+    /// Read only if the weights are split.
+    let firstTrailing: UnsafeRawPointer
     let count: Int
     let panel: UnsafeMutableRawPointer
 
     @inline(__always)
-    func run<Format: PackedFormat>(_: Format.Type) { unpack(Format.self, layout, blocks, count, panel) }
+    func run<Format: PackedFormat>(_: Format.Type) {
+        var (block, target) = (blocks, panel)
+        var trailing = firstTrailing
+        let partBytes = layout.blockBytes / layout.parts
+        let hasOffsets = Format.offsets == .ofSegments
+        let center = _mm512_set1_epi8(Int8(truncatingIfNeeded: layout.format.center))
+        for _ in 0..<count {
+            let shared = Format.shared(block)
+            var planes = block + layout.scaleBytes
+            for part in 0..<layout.parts {
+                prefetchLines(planes + bytesAhead, partBytes)
+                if Format.isSplit { prefetchLines(trailing + bytesAhead / 4, PackedLayout.trailingBytes) }
+                for step in 0..<4 {
+                    let (low, high) = Format.codes(planes, trailing, step)
+                    (target + 64 &* step).storeBytes(of: low, as: __m512i.self)
+                    (target + (64 &* step &+ 256)).storeBytes(of: high, as: __m512i.self)
+                }
+                for segment in 0..<Format.segments {
+                    var (scale, offset) = Format.scales(shared, block, part, segment)
+                    if hasOffsets {
+                        (target + panelOffsets(segment, segments: Format.segments)).storeBytes(
+                            of: offset, as: __m512.self)
+                    }
+                    let isUsed = usedScales(scale)
+                    if isUsed != 0xffff {
+                        // Exponents of 0 cannot be added to: the codes become 0 instead.
+                        scale = _mm512_mask_mov_ps(_mm512_set1_ps(1), isUsed, scale)
+                        let steps = 8 / Format.segments
+                        for step in segment &* steps..<(segment &+ 1) &* steps {
+                            let codes = target + 64 &* step
+                            codes.storeBytes(of: _mm512_mask_mov_epi32(center, isUsed, load64(codes)), as: __m512i.self)
+                        }
+                    }
+                    var place = target + panelScales(segment)
+                    for multiple in 0..<WidePanel.multiples {
+                        let factor = 1 + Float(multiple) / Float(WidePanel.multiples)
+                        place.storeBytes(of: _mm512_mul_ps(scale, _mm512_set1_ps(factor)), as: __m512.self)
+                        place += 64
+                    }
+                }
+                planes += layout.planeBytes
+                if Format.isSplit { trailing += PackedLayout.trailingBytes }
+                target += panelPartBytes(segments: Format.segments, hasOffsets: hasOffsets)
+            }
+            if Format.offsets == .ofParts {
+                let scale = Format.minimumScale(shared)
+                let isUsed = usedScales(scale)
+                for pair in 0..<4 {
+                    let minimums = _mm512_mask_mov_epi32(
+                        _mm512_setzero_si512(), isUsed, minimums(Format.self, block, pair))
+                    (target + 64 &* pair).storeBytes(of: minimums, as: __m512i.self)
+                }
+                (target + 256).storeBytes(of: _mm512_mask_mov_ps(_mm512_set1_ps(1), isUsed, scale), as: __m512.self)
+                target += WidePanel.minimumBytes
+            }
+            block += layout.blockBytes
+        }
+    }
 }
 
 /// Bytes of 32 columns of a panel.
@@ -38,68 +99,6 @@ func panelScales(_ segment: Int) -> Int { 512 &+ 64 &* WidePanel.multiples &* se
 /// Where a segment's offsets are in a part.
 @inline(__always)
 func panelOffsets(_ segment: Int, segments: Int) -> Int { panelScales(segments) &+ 64 &* segment }
-
-@inline(__always)
-private func unpack<Format: PackedFormat>(
-    _: Format.Type, _ layout: PackedLayout, _ blocks: UnsafeRawPointer, _ count: Int, _ panel: UnsafeMutableRawPointer,
-    _ trailing: UnsafeRawPointer? = nil
-) {
-    var (block, target) = (blocks, panel)
-    var trailing = trailing ?? blocks
-    let partBytes = layout.blockBytes / layout.parts
-    let hasOffsets = Format.offsets == .ofSegments
-    let center = _mm512_set1_epi8(Int8(truncatingIfNeeded: layout.format.center))
-    for _ in 0..<count {
-        let shared = Format.shared(block)
-        var planes = block + layout.scaleBytes
-        for part in 0..<layout.parts {
-            prefetchLines(planes + bytesAhead, partBytes)
-            if Format.isSplit { prefetchLines(trailing + bytesAhead / 4, PackedLayout.trailingBytes) }
-            for step in 0..<4 {
-                let (low, high) = Format.codes(planes, trailing, step)
-                (target + 64 &* step).storeBytes(of: low, as: __m512i.self)
-                (target + (64 &* step &+ 256)).storeBytes(of: high, as: __m512i.self)
-            }
-            for segment in 0..<Format.segments {
-                var (scale, offset) = Format.scales(shared, block, part, segment)
-                if hasOffsets {
-                    (target + panelOffsets(segment, segments: Format.segments)).storeBytes(of: offset, as: __m512.self)
-                }
-                let isUsed = usedScales(scale)
-                if isUsed != 0xffff {
-                    // Exponents of 0 cannot be added to: the codes become 0 instead.
-                    scale = _mm512_mask_mov_ps(_mm512_set1_ps(1), isUsed, scale)
-                    let steps = 8 / Format.segments
-                    for step in segment &* steps..<(segment &+ 1) &* steps {
-                        let codes = target + 64 &* step
-                        codes.storeBytes(of: _mm512_mask_mov_epi32(center, isUsed, load64(codes)), as: __m512i.self)
-                    }
-                }
-                var place = target + panelScales(segment)
-                for multiple in 0..<WidePanel.multiples {
-                    let factor = 1 + Float(multiple) / Float(WidePanel.multiples)
-                    place.storeBytes(of: _mm512_mul_ps(scale, _mm512_set1_ps(factor)), as: __m512.self)
-                    place += 64
-                }
-            }
-            planes += layout.planeBytes
-            if Format.isSplit { trailing += PackedLayout.trailingBytes }
-            target += panelPartBytes(segments: Format.segments, hasOffsets: hasOffsets)
-        }
-        if Format.offsets == .ofParts {
-            let scale = Format.minimumScale(shared)
-            let isUsed = usedScales(scale)
-            for pair in 0..<4 {
-                let minimums = _mm512_mask_mov_epi32(
-                    _mm512_setzero_si512(), isUsed, minimums(Format.self, block, pair))
-                (target + 64 &* pair).storeBytes(of: minimums, as: __m512i.self)
-            }
-            (target + 256).storeBytes(of: _mm512_mask_mov_ps(_mm512_set1_ps(1), isUsed, scale), as: __m512.self)
-            target += WidePanel.minimumBytes
-        }
-        block += layout.blockBytes
-    }
-}
 
 /// The rows whose scales are not 0.
 @inline(__always)

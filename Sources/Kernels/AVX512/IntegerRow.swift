@@ -348,7 +348,7 @@ private func multiply<Format: PackedFormat, S: Shape>(
     var trailing = block
     if Format.isSplit, let first = product.trailing { trailing = first + group &* trailingBytes }
     let toSecondTrailing = hasSecond ? trailingBytes : 0
-    /// Read where offsets are of bounds.
+    /// Read only with `Offsets.ofBounds`; the results' address stands for none.
     var bounds = product.bounds ?? UnsafePointer(product.c)
     // One token is multiplied faster than several, and so needs its weights earlier.
     let bytesAhead = S.tokens == 1 ? 6912 : bytesAhead
@@ -376,10 +376,8 @@ private func multiply<Format: PackedFormat, S: Shape>(
             let x = (slice + 32 &* columns &* slicePart).assumingMemoryBound(to: Int32.self)
             let basesOfSlice = (slice + WideTile.bases &* columns).assumingMemoryBound(to: Float.self)
             let bases = basesOfSlice + slicePart &* columns
-
             let products = PartProducts<Format, S>(
-                x: x, trailing: trailing, toSecond: toSecond,
-                toSecondTrailing: toSecondTrailing)
+                x: x, trailing: trailing, toSecond: toSecond, toSecondTrailing: toSecondTrailing)
             /// What the segment's sums start with.
             @inline(__always)
             func starts(_ segment: Int, _ bases: UnsafePointer<Float>) -> UnsafePointer<Int32> {

@@ -21,33 +21,28 @@ private struct Unpacking: PackedKernel {
     let panel: UnsafeMutableRawPointer
 
     @inline(__always)
-    func run<Format: PackedFormat>(_: Format.Type) { unpack(Format.self, layout, blocks, count, panel) }
-}
-
-@inline(__always)
-private func unpack<Format: PackedFormat>(
-    _: Format.Type, _ layout: PackedLayout, _ blocks: UnsafeRawPointer, _ count: Int, _ panel: UnsafeMutableRawPointer
-) {
-    var (block, target) = (blocks, panel)
-    let partBytes = layout.blockBytes / layout.parts
-    for _ in 0..<count {
-        let shared = Format.shared(block)
-        var planes = block + layout.scaleBytes
-        for part in 0..<layout.parts {
-            prefetchLines(planes, partBytes)
-            for step in 0..<4 {
-                let (low, high) = Format.codes(planes, step)
-                (target + 64 &* step).storeBytes(of: low, as: Codes.self)
-                (target + (64 &* step &+ 256)).storeBytes(of: high, as: Codes.self)
+    func run<Format: PackedFormat>(_: Format.Type) {
+        var (block, target) = (blocks, panel)
+        let partBytes = layout.blockBytes / layout.parts
+        for _ in 0..<count {
+            let shared = Format.shared(block)
+            var planes = block + layout.scaleBytes
+            for part in 0..<layout.parts {
+                prefetchLines(planes, partBytes)
+                for step in 0..<4 {
+                    let (low, high) = Format.codes(planes, step)
+                    (target + 64 &* step).storeBytes(of: low, as: Codes.self)
+                    (target + (64 &* step &+ 256)).storeBytes(of: high, as: Codes.self)
+                }
+                for segment in 0..<Format.segments {
+                    let (scale, offset) = Format.scales(shared, block, part, segment)
+                    (target + (512 &+ 64 &* segment)).storeBytes(of: scale, as: Rows.self)
+                    (target + (512 &+ 64 &* (Format.segments &+ segment))).storeBytes(of: offset, as: Rows.self)
+                }
+                planes += layout.planeBytes
+                target += IntegerPanel.blockBytes(segments: Format.segments)
             }
-            for segment in 0..<Format.segments {
-                let (scale, offset) = Format.scales(shared, block, part, segment)
-                (target + (512 &+ 64 &* segment)).storeBytes(of: scale, as: Rows.self)
-                (target + (512 &+ 64 &* (Format.segments &+ segment))).storeBytes(of: offset, as: Rows.self)
-            }
-            planes += layout.planeBytes
-            target += IntegerPanel.blockBytes(segments: Format.segments)
+            block += layout.blockBytes
         }
-        block += layout.blockBytes
     }
 }

@@ -22,7 +22,35 @@ private struct TokenProduct: PackedKernel {
     let c: UnsafeMutablePointer<Float>
 
     @inline(__always)
-    func run<Format: PackedFormat>(_: Format.Type) { multiply(Format.self, layout, tile, blocks, count, c) }
+    func run<Format: PackedFormat>(_: Format.Type) {
+        var result = Rows()
+        var (block, x) = (blocks, tile)
+        let partBytes = layout.blockBytes / layout.parts
+        for _ in 0..<count {
+            let shared = Format.shared(block)
+            var planes = block + layout.scaleBytes
+            for part in 0..<layout.parts {
+                prefetchLines(planes, partBytes)
+                var sums = TokenSums<Format>()
+                sums.add(planes, x, 0)
+                sums.add(planes, x, 1)
+                sums.add(planes, x, 2)
+                sums.add(planes, x, 3)
+                let numbers = (x + 64).assumingMemoryBound(to: Float.self)
+                let scales = Format.scales(shared, block, part, 0)
+                if Format.segments == 1 {
+                    result = add(sums.low, scales, numbers[0], numbers[2], to: result)
+                } else {
+                    result = add(sums.low, scales, numbers[0], numbers[4], to: result)
+                    result = add(sums.high, Format.scales(shared, block, part, 1), numbers[0], numbers[6], to: result)
+                }
+                planes += layout.planeBytes
+                x += IntegerTile.blockBytes(columns: 2)
+            }
+            block += layout.blockBytes
+        }
+        UnsafeMutableRawPointer(c).storeBytes(of: result, as: Rows.self)
+    }
 }
 
 /// Sums of 16 rows by the two columns of a token: of all 32 columns of the matrix, or of the first and the last 16.
@@ -59,40 +87,6 @@ private struct TokenSums<Format: PackedFormat> {
             sums.1 = dot_lane3(sums.1, codes, activations)
         }
     }
-}
-
-@inline(__always)
-private func multiply<Format: PackedFormat>(
-    _: Format.Type, _ layout: PackedLayout, _ tile: UnsafeRawPointer, _ blocks: UnsafeRawPointer, _ count: Int,
-    _ c: UnsafeMutablePointer<Float>
-) {
-    var result = Rows()
-    var (block, x) = (blocks, tile)
-    let partBytes = layout.blockBytes / layout.parts
-    for _ in 0..<count {
-        let shared = Format.shared(block)
-        var planes = block + layout.scaleBytes
-        for part in 0..<layout.parts {
-            prefetchLines(planes, partBytes)
-            var sums = TokenSums<Format>()
-            sums.add(planes, x, 0)
-            sums.add(planes, x, 1)
-            sums.add(planes, x, 2)
-            sums.add(planes, x, 3)
-            let numbers = (x + 64).assumingMemoryBound(to: Float.self)
-            let scales = Format.scales(shared, block, part, 0)
-            if Format.segments == 1 {
-                result = add(sums.low, scales, numbers[0], numbers[2], to: result)
-            } else {
-                result = add(sums.low, scales, numbers[0], numbers[4], to: result)
-                result = add(sums.high, Format.scales(shared, block, part, 1), numbers[0], numbers[6], to: result)
-            }
-            planes += layout.planeBytes
-            x += IntegerTile.blockBytes(columns: 2)
-        }
-        block += layout.blockBytes
-    }
-    UnsafeMutableRawPointer(c).storeBytes(of: result, as: Rows.self)
 }
 
 @inline(__always)

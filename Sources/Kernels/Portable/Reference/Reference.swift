@@ -1,6 +1,7 @@
 import KernelFormats
 
-/// A format's blocks as the portable tier reads them, which is the reference for the others. Files beside this one have the formats.
+/// A block whose values the portable tier computes, as the reference for the other tiers. Each file beside this one has the formats of a
+/// group.
 protocol ReferenceBlock: Block {
     /// Writes the block's values.
     func write(to out: UnsafeMutablePointer<Float>)
