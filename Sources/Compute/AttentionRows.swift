@@ -126,6 +126,30 @@ struct AttentionRows {
         }
     }
 
+    /// Continues vectors of `other`, those from `offset` on: what is set of them, and their running state.
+    func take(from other: AttentionRows, at offset: Int) {
+        for index in 0..<count {
+            let source = offset + index
+            (queries[index], outputs[index]) = (other.queries[source], other.outputs[source])
+            (slopes[index], positions[index]) = (other.slopes[source], other.positions[source])
+            (oldest[index], seenEnds[index]) = (other.oldest[source], other.seenEnds[source])
+            (maxima[index], sums[index]) = (other.maxima[source], other.sums[source])
+        }
+        if isBlocked { start() }
+        guard isBlocked || other.isBlocked else { return }  // both keep their outputs where the results will be
+        for index in 0..<count {
+            let (target, source) = (runningOutput(index), other.runningOutput(offset + index))
+            for d in 0..<valueWidth { target.first[d &* target.stride] = source.first[d &* source.stride] }
+        }
+    }
+
+    /// Where the components of a vector's output so far are.
+    private func runningOutput(_ index: Int) -> (first: UnsafeMutablePointer<Float>, stride: Int) {
+        guard isBlocked else { return (outputs[index], 1) }
+        let (block, row) = index.quotientAndRemainder(dividingBy: BlockAttention.rows)
+        return (blockOutputs(block) + row, BlockAttention.rows)
+    }
+
     /// Calls `four` for each four vectors, and `one` for those that are left, with their block and their row in it.
     private func forEachFour(
         _ four: (_ index: Int, _ block: Int, _ row: Int) -> Void, one: (_ index: Int, _ block: Int, _ row: Int) -> Void

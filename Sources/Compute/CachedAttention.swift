@@ -145,32 +145,114 @@ extension Compute {
         let group = shape.heads / cached.heads
         let tileRows = max(1, (words == nil ? 64 : wordVectors(of: queries.rows * shape.heads, cached)) / group)
         let tiles = { (segment: Step.Segment) in (segment.rows.count + tileRows - 1) / tileRows }
-        reserveScratch(
-            floats: AttentionRows.scratchFloats(
-                count: tileRows * group, keyWidth: cached.keyWidth, valueWidth: cached.valueWidth))
+        func queryGroup(_ segment: Step.Segment, _ rows: Range<Int>, head: Int, worker: Int) -> QueryGroup {
+            QueryGroup(
+                kernels: kernels, shape: shape, layer: layer, cached: cached, segment: segment, rows: rows, head: head,
+                words: segment.rows.lowerBound < exact ? nil : words, scratch: scratchOfWorker(worker))
+        }
+        let (shared, apart) = sharedPages(of: step.segments, cached, shape, exact: exact)
+        let mostShared = shared.map { $0.vectors(group) }.max() ?? 0
+        func floats(_ count: Int) -> Int {
+            AttentionRows.scratchFloats(count: count, keyWidth: cached.keyWidth, valueWidth: cached.valueWidth)
+        }
+        reserveScratch(floats: floats(max(tileRows * group, mostShared)) + (shared.isEmpty ? 0 : floats(mostShared)))
+        let items = (shared.count + apart.reduce(0) { $0 + tiles($1) }) * cached.heads
         timed(ProfiledPart(attentionOf: step, cached, shape, exact: words == nil ? .max : exact)) {
-            pool.forEach(step.segments.reduce(0) { $0 + tiles($1) * cached.heads }) { item, worker in
+            pool.forEach(items) { item, worker in
                 var (index, part) = (0, item)
-                while part >= tiles(step.segments[index]) * cached.heads {
-                    part -= tiles(step.segments[index]) * cached.heads
+                if part < shared.count * cached.heads {
+                    let (sharing, head) = (shared[part / cached.heads], part % cached.heads)
+                    let groups = sharing.segments.map { queryGroup($0, $0.rows, head: head, worker: worker) }
+                    return QueryGroup.attend(groups, sharing: sharing.pages, queries, into: output)
+                }
+                part -= shared.count * cached.heads
+                while part >= tiles(apart[index]) * cached.heads {
+                    part -= tiles(apart[index]) * cached.heads
                     index += 1
                 }
-                let segment = step.segments[index]
+                let segment = apart[index]
                 // The last tiles attend to the most tokens: start with them, so that small ones balance the load.
                 let tile = tiles(segment) - 1 - part / cached.heads
                 let first = segment.rows.lowerBound + tile * tileRows
                 let rows = first..<min(first + tileRows, segment.rows.upperBound)
-                QueryGroup(
-                    kernels: kernels, shape: shape, layer: layer, cached: cached, segment: segment, rows: rows,
-                    head: part % cached.heads, words: segment.rows.lowerBound < exact ? nil : words,
-                    scratch: scratchOfWorker(worker)
-                ).attend(queries, into: output)
+                queryGroup(segment, rows, head: part % cached.heads, worker: worker).attend(queries, into: output)
             }
         }
     }
 }
 
+/// Answers of sequences that have their first pages in common.
+private struct SharedPages {
+    var segments: [Step.Segment]
+    /// How many.
+    var pages: Int
+
+    /// Query vectors per KV head.
+    func vectors(_ group: Int) -> Int { segments.reduce(0) { $0 + $1.rows.count } * group }
+}
+
 extension Compute {
+    /// Least number of common pages, and of query vectors, for which it pays to read the pages once.
+    private static let (leastPages, leastVectors) = (4, 16)
+
+    /// Finds answers whose sequences have at least half of their pages in common.
+    ///
+    /// - Returns: Parts of them, so that each thread has some, and all other segments.
+    private func sharedPages(
+        of segments: [Step.Segment], _ cached: StateShape.PagedLayer, _ shape: AttentionShape, exact: Int
+    ) -> (shared: [SharedPages], apart: [Step.Segment]) {
+        guard segments.count > 1, segments[1].rows.lowerBound < exact, shape.window == nil, shape.compression == nil
+        else { return ([], segments) }
+        let group = shape.heads / cached.heads
+        var (shared, apart): ([SharedPages], [Step.Segment]) = ([], [])
+        for segment in segments {
+            guard segment.rows.lowerBound < exact, segment.start >= Self.leastPages * pageTokens else {
+                apart.append(segment)
+                continue
+            }
+            let index = shared.firstIndex {
+                let first = $0.segments[0]
+                return 2 * commonPages(first, segment, cached) * pageTokens >= max(first.start, segment.start)
+            }
+            if let index {
+                shared[index].pages = min(shared[index].pages, commonPages(shared[index].segments[0], segment, cached))
+                shared[index].segments.append(segment)
+            } else {
+                shared.append(SharedPages(segments: [segment], pages: segment.start / pageTokens))
+            }
+        }
+        apart += shared.filter { $0.vectors(group) < Self.leastVectors || $0.segments.count == 1 }.flatMap(\.segments)
+        shared.removeAll { $0.vectors(group) < Self.leastVectors || $0.segments.count == 1 }
+        return (shared.flatMap { parts(of: $0, group, heads: cached.heads) }, apart)
+    }
+
+    private func parts(of shared: SharedPages, _ group: Int, heads: Int) -> [SharedPages] {
+        // As in a tile of a prompt: more vectors would leave the cache.
+        let most = 128
+        let count = max((shared.vectors(group) + most - 1) / most, (2 * pool.count + heads - 1) / heads)
+        let least = (Self.leastVectors + group - 1) / group
+        let size = max(least, (shared.segments.count + count - 1) / count)
+        return stride(from: 0, to: shared.segments.count, by: size).map {
+            let segments = shared.segments[$0..<min($0 + size, shared.segments.count)]
+            return SharedPages(segments: Array(segments), pages: shared.pages)
+        }
+    }
+
+    /// Number of pages at the start of both sequences that are the same memory, of those before the step's tokens.
+    private func commonPages(_ a: Step.Segment, _ b: Step.Segment, _ cached: StateShape.PagedLayer) -> Int {
+        var (low, high) = (0, min(a.start, b.start) / pageTokens)
+        // Once two sequences differ, they share no later page.
+        while low < high {
+            let middle = (low + high + 1) / 2
+            if a.state.page(middle - 1, of: cached) == b.state.page(middle - 1, of: cached) {
+                low = middle
+            } else {
+                high = middle - 1
+            }
+        }
+        return low
+    }
+
     /// Query vectors of a tile, of `count` in all: each page is converted to integers once and read for all of them.
     ///
     /// So many that converting takes little of the time, but their state stays in the L2 cache, and each thread has
@@ -183,7 +265,7 @@ extension Compute {
 
 extension KernelSet {
     /// Converts a head's page to floats, as it is stored.
-    fileprivate func widen(
+    func widen(
         _ part: UnsafeRawPointer, _ cached: StateShape.PagedLayer, into destination: UnsafeMutablePointer<Float>,
         next: UnsafeRawPointer
     ) {
@@ -195,137 +277,9 @@ extension KernelSet {
     }
 
     /// Rotates a key or query, or rotates it back. Of a latent key the prefix that is the value is rotated apart.
-    fileprivate func rotateKey(_ key: UnsafeMutablePointer<Float>, _ cached: StateShape.PagedLayer) {
+    func rotateKey(_ key: UnsafeMutablePointer<Float>, _ cached: StateShape.PagedLayer) {
         guard cached.isLatent else { return rows.hadamard(key, cached.keyWidth) }
         rows.hadamard(key, cached.valueWidth)
         rows.hadamard(key + cached.valueWidth, cached.keyWidth - cached.valueWidth)
-    }
-}
-
-/// The query heads of some rows that share one KV head.
-private struct QueryGroup {
-    let kernels: KernelSet
-    let shape: AttentionShape
-    let layer: Int
-    let cached: StateShape.PagedLayer
-    let segment: Step.Segment
-    let rows: Range<Int>
-    let head: Int
-    let words: WordAttentionKernels?
-    let scratch: UnsafeMutablePointer<Float>
-
-    func attend(_ queries: Matrix, into output: Matrix) {
-        let (keyWidth, valueWidth) = (cached.keyWidth, cached.valueWidth)
-        let group = shape.heads / cached.heads
-        let vectors = AttentionRows(
-            kernels: kernels, words: words, count: rows.count * group, keyWidth: keyWidth, valueWidth: valueWidth,
-            in: scratch)
-        let start = segment.start + rows.lowerBound - segment.rows.lowerBound
-        let images = segment.state.images
-        func seenEnd(from position: Int) -> Int {
-            images?.end(seenFromToken: position, hasWindow: shape.window != nil) ?? position + 1
-        }
-        for (index, row) in rows.enumerated() {
-            let position = start + index
-            let seen = shape.oldest(seenFrom: position)..<seenEnd(from: position)
-            for member in 0..<group {
-                let vector = index * group + member
-                let query = queries[row] + (head * group + member) * keyWidth
-                for d in 0..<keyWidth { query[d] *= shape.scale }
-                // Products with rotated keys are those of the unrotated vectors.
-                if cached.isRotated { kernels.rotateKey(query, cached) }
-                vectors.set(
-                    vector, query: query, output: output[row] + (head * group + member) * valueWidth,
-                    slope: shape.slopes?[head * group + member] ?? 0, position: position, attendsTo: seen)
-            }
-        }
-        vectors.start()
-        let (softcap, bias) = (shape.softcap, shape.slopes != nil)
-        let readsHalves = vectors.readsHalves && cached.quantizedPage == nil && !cached.isLatent
-        let oldest = shape.oldest(seenFrom: start)
-        let lastPage = (seenEnd(from: start + rows.count - 1) - 1) / pageTokens
-        // Pages of which every row sees all tokens.
-        let whole = wholePages(seenFrom: start...start + rows.count - 1)
-        for page in oldest / pageTokens...lastPage {
-            // The vectors see of such a page what they see of the one before.
-            if bias || !whole.dropFirst().contains(page) { vectors.see(pageAt: page * pageTokens) }
-            let next = part(min(page + 1, lastPage))
-            if readsHalves {
-                vectors.attendHalves(part(page), next: next, softcap: softcap, bias: bias)
-            } else {
-                widen(part(page), next: next, into: vectors.page)
-                vectors.attend(softcap: softcap, bias: bias)
-            }
-        }
-        if let compression = shape.compression {
-            let compressed = segment.state.shape.compressedPages(of: layer)
-            let lastCount = (start + rows.count) / compression
-            for part in 0..<(lastCount + pageTokens - 1) / pageTokens {
-                let base = part * pageTokens
-                for index in 0..<rows.count {
-                    let seen = (start + index + 1) / compression - base
-                    for vector in index * group..<(index + 1) * group {
-                        vectors.first[vector] = 0
-                        vectors.end[vector] = Int32(min(max(seen, 0), pageTokens))
-                    }
-                }
-                widen(compressed, compression, base..<min(base + pageTokens, lastCount), into: vectors.page)
-                vectors.attend(softcap: softcap, bias: bias)
-            }
-        }
-        if let sinks = shape.sinks {
-            for vector in 0..<rows.count * group {
-                vectors.add(sink: sinks[head * group + vector % group], to: vector)
-            }
-        }
-        vectors.finish()
-        guard cached.isRotated else { return }
-        for row in rows {
-            for member in 0..<group {
-                kernels.rows.hadamard(output[row] + (head * group + member) * valueWidth, valueWidth)
-            }
-        }
-    }
-
-    private func wholePages(seenFrom positions: ClosedRange<Int>) -> Range<Int> {
-        let first = (shape.oldest(seenFrom: positions.upperBound) + pageTokens - 1) / pageTokens
-        return first..<max(first, (positions.lowerBound + 1) / pageTokens)
-    }
-
-    /// Converts up to 32 compressed vectors to a page of floats.
-    private func widen(
-        _ compressed: StateShape.PagedLayer, _ tokens: Int, _ vectors: Range<Int>,
-        into destination: UnsafeMutablePointer<Float>
-    ) {
-        let width = compressed.keyWidth
-        let values = destination + pageTokens * width
-        for (place, vector) in vectors.enumerated() {
-            let value = values + place * width
-            kernels.dequantize(.F16, segment.state.compressed(vector, of: compressed, tokens: tokens), value, width)
-            if cached.isRotated { kernels.rotateKey(value, cached) }
-            for d in 0..<width { destination[d &* pageTokens &+ place] = value[d] }
-        }
-        // Kernels may read the rest of the page.
-        for place in vectors.count..<pageTokens {
-            (values + place * width).update(repeating: 0, count: width)
-            for d in 0..<width { destination[d &* pageTokens &+ place] = 0 }
-        }
-    }
-
-    /// The head's part of a page.
-    private func part(_ page: Int) -> UnsafeRawPointer {
-        UnsafeRawPointer(segment.state.page(page, of: cached) + head * cached.headBytes)
-    }
-
-    private func widen(_ part: UnsafeRawPointer, next: UnsafeRawPointer, into destination: UnsafeMutablePointer<Float>)
-    {
-        kernels.widen(part, cached, into: destination, next: next)
-        guard cached.isLatent else { return }
-        let values = destination + pageTokens * cached.keyWidth
-        for token in 0..<pageTokens {
-            for d in 0..<cached.valueWidth {
-                values[token * cached.valueWidth + d] = destination[d * pageTokens + token]
-            }
-        }
     }
 }

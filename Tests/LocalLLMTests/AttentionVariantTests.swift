@@ -135,6 +135,79 @@ import Testing
         }
     }
 
+    /// Four sequences share 160 tokens, and twelve another 160.
+    @Test(arguments: variants, KVCacheFormat.allCases)
+    func `answers of sequences that share pages, with the bits of each alone`(
+        variant: Variant, format: KVCacheFormat
+    ) throws {
+        let (kvWidth, width) = (Self.kvHeads * Self.keyWidth, Self.heads * Self.keyWidth)
+        let shape = AttentionShape(
+            heads: Self.heads, scale: 0.25, window: variant.window, isChunked: variant.isChunked,
+            softcap: variant.softcap, slopes: variant.slopes, sinks: variant.sinks)
+        let states = StateShape(
+            [
+                .keysAndValues(
+                    heads: Self.kvHeads, keyWidth: Self.keyWidth, valueWidth: Self.valueWidth, window: variant.window)
+            ], format: format)
+        let work = Workspace()
+        func store(_ step: Step, _ rows: Int, seed: UInt64) {
+            let (keys, values) = (random(kvWidth, seed: seed), random(Self.kvHeads * Self.valueWidth, seed: seed + 1))
+            compute.store(
+                fill(work[.key, rows, kvWidth], keys[..<rows]),
+                fill(work[.value, rows, Self.kvHeads * Self.valueWidth], values[..<rows]), of: step, layer: 0)
+        }
+        func grow(_ sequence: SequenceState, by tokens: Int, seed: UInt64) {
+            var step = Step()
+            step.append(Array(repeating: 0, count: tokens)[...], to: sequence, output: .none)
+            store(step, tokens, seed: seed)
+        }
+        // Of 160 tokens each, and of a few more of their own. Twelve sequences are two parts.
+        let roots = (0..<2).map { root in
+            let sequence = SequenceState(states)
+            for part in 0..<4 { grow(sequence, by: 40, seed: UInt64(10 * root + part)) }
+            return sequence
+        }
+        let sequences = (0..<16).map { index in
+            let sequence = roots[index < 4 ? 0 : 1].fork()
+            if index % 3 > 0 { grow(sequence, by: 17 * (index % 3), seed: UInt64(100 + index)) }
+            return sequence
+        }
+        let queries = random(width, seed: 5)
+        /// The last token of some sequences, of which the first one has two more.
+        func attend(_ chosen: [Int]) -> [[UInt32]] {
+            let forks = chosen.map { (index: $0, state: sequences[$0].fork()) }
+            var (step, counts, rows) = (Step(), [Int](), [Int]())
+            for (index, state) in forks {
+                let count = index == 0 ? 3 : 1
+                step.append(Array(repeating: 0, count: count)[...], to: state, output: .none)
+                counts.append(count)
+                rows += (0..<count).map { 3 * index + $0 }
+            }
+            // Equal keys and values, whoever is beside them.
+            let (key, value) = (random(kvWidth, seed: 6), random(Self.kvHeads * Self.valueWidth, seed: 7))
+            compute.store(
+                fill(work[.key, rows.count, kvWidth], rows.map { key[$0] }[...]),
+                fill(work[.value, rows.count, Self.kvHeads * Self.valueWidth], rows.map { value[$0] }[...]), of: step,
+                layer: 0)
+            let output = work[.attended, rows.count, Self.heads * Self.valueWidth]
+            compute.attention(
+                fill(work[.query, rows.count, width], rows.map { queries[$0] }[...]), of: step, layer: 0, shape,
+                into: output)
+            var row = 0
+            return counts.map { count in
+                defer { row += count }
+                return (row..<row + count).flatMap { row in
+                    (0..<output.columns).map { output[row][$0].bitPattern }
+                }
+            }
+        }
+        let together = attend(Array(sequences.indices))
+        for index in sequences.indices {
+            #expect(try #require(attend([index]).first) == together[index], "sequence \(index)")
+        }
+        #expect(Set(together).count == sequences.count)
+    }
+
     private func dot(_ a: [Double], _ b: [Double]) -> Double { zip(a, b).map { $0 * $1 }.reduce(0, +) }
 
     /// One token's output, from its query and all keys and values up to it.
