@@ -265,13 +265,11 @@ package struct WeightPacker {
 
     /// Whether a block of Q8_0 has a negative scale, which would make its largest result its smallest. Quantizers write none.
     private func hasNegativeScales(_ tensor: TensorView) -> Bool {
-        let items = 256
-        let blocks = tensor.byteCount / tensor.type.blockBytes
         let signs = Atomic<UInt8>(0)
-        pool.forEach(items) { item, _ in
+        forEachGroup(of: tensor) { _, rows in
             var high: UInt8 = 0
-            for block in blocks * item / items..<blocks * (item + 1) / items {
-                high |= tensor.bytes[block &* tensor.type.blockBytes &+ 1]
+            for block in 0..<PackedLayout.rows * tensor.rowBytes / tensor.type.blockBytes {
+                high |= rows[block &* tensor.type.blockBytes &+ 1]
             }
             signs.bitwiseOr(high, ordering: .relaxed)
         }
@@ -302,16 +300,34 @@ package struct WeightPacker {
                 isFinite.store(false, ordering: .relaxed)
             }
         }
-        pool.forEach(groups) { group, _ in
-            let rows = source + group * groupBytes
-            packGroup(rows, group, memory.base + offset)
+        forEachGroup(of: tensor) { group, rows in
+            packGroup(UnsafeRawPointer(rows), group, memory.base + offset)
             // The group is in the processor's cache now, so this check costs no memory access.
-            check(rows, bytes: groupBytes)
+            check(UnsafeRawPointer(rows), bytes: groupBytes)
         }
         check(source + groups * groupBytes, bytes: tensor.byteCount - groups * groupBytes)
         if !isFinite.load(ordering: .relaxed) { refuse(tensor) }
         // Computed bytes would be computed again for the rows that are not repacked.
         if tensor.file.isFile || groups * groupBytes == tensor.byteCount { tensor.file.giveBack(tensor.range) }
         return progress(tensor, tensor.byteCount) ? weights(memory, offset) : nil
+    }
+
+    /// Bytes of a file that are read before they are released: a large matrix would be in memory twice at its end.
+    private static let bytesAtOnce = 16 << 20
+
+    /// Calls `body` with the number of each whole group of 16 rows and its first byte. Pages of a file are released once they
+    /// were read.
+    private func forEachGroup(of tensor: TensorView, _ body: (_ group: Int, UnsafePointer<UInt8>) -> Void) {
+        let groups = tensor.count / tensor.shape[0] / PackedLayout.rows
+        let groupBytes = PackedLayout.rows * tensor.rowBytes
+        guard let source = tensor.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
+        let atOnce = tensor.file.isFile ? max(1, Self.bytesAtOnce / groupBytes) : groups
+        for first in stride(from: 0, to: groups, by: max(1, atOnce)) {
+            let count = min(atOnce, groups - first)
+            pool.forEach(count) { index, _ in body(first + index, source + (first + index) * groupBytes) }
+            guard tensor.file.isFile else { continue }
+            let start = tensor.range.lowerBound + first * groupBytes
+            tensor.file.giveBack(start..<start + count * groupBytes)
+        }
     }
 }
