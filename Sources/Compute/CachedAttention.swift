@@ -150,7 +150,7 @@ extension Compute {
                 kernels: kernels, shape: shape, layer: layer, cached: cached, segment: segment, rows: rows, head: head,
                 words: segment.rows.lowerBound < exact ? nil : words, scratch: scratchOfWorker(worker))
         }
-        let (shared, apart) = sharedPages(of: step.segments, cached, shape, exact: exact)
+        let (shared, apart) = sharedPages(of: step, cached, shape)
         let mostShared = shared.map { $0.vectors(group) }.max() ?? 0
         func floats(_ count: Int) -> Int {
             AttentionRows.scratchFloats(count: count, keyWidth: cached.keyWidth, valueWidth: cached.valueWidth)
@@ -181,10 +181,9 @@ extension Compute {
     }
 }
 
-/// Answers of sequences that have their first pages in common.
+/// Answers of sequences whose first `pages` pages are the same.
 private struct SharedPages {
     var segments: [Step.Segment]
-    /// How many.
     var pages: Int
 
     /// Query vectors per KV head.
@@ -197,37 +196,36 @@ extension Compute {
 
     /// Finds answers whose sequences have at least half of their pages in common.
     ///
-    /// - Returns: Parts of them, so that each thread has some, and all other segments.
+    /// - Returns: Those, in parts of which each thread has some, and all other segments.
     private func sharedPages(
-        of segments: [Step.Segment], _ cached: StateShape.PagedLayer, _ shape: AttentionShape, exact: Int
+        of step: Step, _ cached: StateShape.PagedLayer, _ shape: AttentionShape
     ) -> (shared: [SharedPages], apart: [Step.Segment]) {
-        guard segments.count > 1, segments[1].rows.lowerBound < exact, shape.window == nil, shape.compression == nil
-        else { return ([], segments) }
+        let answers = step.segments.prefix { $0.rows.lowerBound < step.answerRows }
+        guard answers.count > 1, shape.window == nil, shape.compression == nil else { return ([], step.segments) }
         let group = shape.heads / cached.heads
-        var (shared, apart): ([SharedPages], [Step.Segment]) = ([], [])
-        for segment in segments {
-            guard segment.rows.lowerBound < exact, segment.start >= Self.leastPages * pageTokens else {
-                apart.append(segment)
-                continue
-            }
-            let index = shared.firstIndex {
-                let first = $0.segments[0]
-                return 2 * commonPages(first, segment, cached) * pageTokens >= max(first.start, segment.start)
-            }
+        var groups: [SharedPages] = []
+        for segment in answers {
+            let index = groups.firstIndex { sharesHalf($0.segments[0], segment, cached) }
             if let index {
-                shared[index].pages = min(shared[index].pages, commonPages(shared[index].segments[0], segment, cached))
-                shared[index].segments.append(segment)
+                groups[index].pages = min(groups[index].pages, commonPages(groups[index].segments[0], segment, cached))
+                groups[index].segments.append(segment)
             } else {
-                shared.append(SharedPages(segments: [segment], pages: segment.start / pageTokens))
+                groups.append(SharedPages(segments: [segment], pages: segment.start / pageTokens))
             }
         }
-        apart += shared.filter { $0.vectors(group) < Self.leastVectors || $0.segments.count == 1 }.flatMap(\.segments)
-        shared.removeAll { $0.vectors(group) < Self.leastVectors || $0.segments.count == 1 }
-        return (shared.flatMap { parts(of: $0, group, heads: cached.heads) }, apart)
+        var (shared, apart): ([SharedPages], [Step.Segment]) = ([], [])
+        for found in groups {
+            if found.segments.count > 1, found.vectors(group) >= Self.leastVectors {
+                shared += parts(of: found, group, heads: cached.heads)
+            } else {
+                apart += found.segments
+            }
+        }
+        return (shared, apart + step.segments.dropFirst(answers.count))
     }
 
     private func parts(of shared: SharedPages, _ group: Int, heads: Int) -> [SharedPages] {
-        // As in a tile of a prompt: more vectors would leave the cache.
+        // The state of more vectors would leave the cache.
         let most = 128
         let count = max((shared.vectors(group) + most - 1) / most, (2 * pool.count + heads - 1) / heads)
         let least = (Self.leastVectors + group - 1) / group
@@ -238,17 +236,23 @@ extension Compute {
         }
     }
 
-    /// Number of pages at the start of both sequences that are the same memory, of those before the step's tokens.
+    /// Whether both sequences have half of the longer one's pages, and `leastPages`, in common.
+    private func sharesHalf(_ a: Step.Segment, _ b: Step.Segment, _ cached: StateShape.PagedLayer) -> Bool {
+        let pages = max(Self.leastPages, (max(a.start, b.start) / pageTokens + 1) / 2)
+        return pages * pageTokens <= min(a.start, b.start) && isSame(pages - 1, a, b, cached)
+    }
+
+    /// Whether a page is the same memory in both sequences. Then all before it are, too.
+    private func isSame(_ page: Int, _ a: Step.Segment, _ b: Step.Segment, _ cached: StateShape.PagedLayer) -> Bool {
+        a.state.page(page, of: cached) == b.state.page(page, of: cached)
+    }
+
+    /// Number of pages that are the same, of those before the step's tokens.
     private func commonPages(_ a: Step.Segment, _ b: Step.Segment, _ cached: StateShape.PagedLayer) -> Int {
         var (low, high) = (0, min(a.start, b.start) / pageTokens)
-        // Once two sequences differ, they share no later page.
         while low < high {
             let middle = (low + high + 1) / 2
-            if a.state.page(middle - 1, of: cached) == b.state.page(middle - 1, of: cached) {
-                low = middle
-            } else {
-                high = middle - 1
-            }
+            if isSame(middle - 1, a, b, cached) { low = middle } else { high = middle - 1 }
         }
         return low
     }

@@ -269,7 +269,7 @@ package struct WeightPacker {
         forEachGroup(of: tensor) { _, rows in
             var high: UInt8 = 0
             for block in 0..<PackedLayout.rows * tensor.rowBytes / tensor.type.blockBytes {
-                high |= rows[block &* tensor.type.blockBytes &+ 1]
+                high |= rows.load(fromByteOffset: block &* tensor.type.blockBytes &+ 1, as: UInt8.self)
             }
             signs.bitwiseOr(high, ordering: .relaxed)
         }
@@ -301,9 +301,9 @@ package struct WeightPacker {
             }
         }
         forEachGroup(of: tensor) { group, rows in
-            packGroup(UnsafeRawPointer(rows), group, memory.base + offset)
+            packGroup(rows, group, memory.base + offset)
             // The group is in the processor's cache now, so this check costs no memory access.
-            check(UnsafeRawPointer(rows), bytes: groupBytes)
+            check(rows, bytes: groupBytes)
         }
         check(source + groups * groupBytes, bytes: tensor.byteCount - groups * groupBytes)
         if !isFinite.load(ordering: .relaxed) { refuse(tensor) }
@@ -312,22 +312,21 @@ package struct WeightPacker {
         return progress(tensor, tensor.byteCount) ? weights(memory, offset) : nil
     }
 
-    /// Bytes of a file that are read before they are released: a large matrix would be in memory twice at its end.
+    /// Bytes of a file that are read before they are released. Released only behind its end, a large matrix would be in memory
+    /// twice.
     private static let bytesAtOnce = 16 << 20
 
-    /// Calls `body` with the number of each whole group of 16 rows and its first byte. Pages of a file are released once they
-    /// were read.
-    private func forEachGroup(of tensor: TensorView, _ body: (_ group: Int, UnsafePointer<UInt8>) -> Void) {
+    /// Calls `body` with the number of each whole group of 16 rows, and with the group, and releases the file's pages behind it.
+    private func forEachGroup(of tensor: TensorView, _ body: (_ group: Int, _ rows: UnsafeRawPointer) -> Void) {
         let groups = tensor.count / tensor.shape[0] / PackedLayout.rows
         let groupBytes = PackedLayout.rows * tensor.rowBytes
-        guard let source = tensor.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
+        guard groups > 0, let source = tensor.bytes.baseAddress else { return }
         let atOnce = tensor.file.isFile ? max(1, Self.bytesAtOnce / groupBytes) : groups
-        for first in stride(from: 0, to: groups, by: max(1, atOnce)) {
+        for first in stride(from: 0, to: groups, by: atOnce) {
             let count = min(atOnce, groups - first)
             pool.forEach(count) { index, _ in body(first + index, source + (first + index) * groupBytes) }
-            guard tensor.file.isFile else { continue }
             let start = tensor.range.lowerBound + first * groupBytes
-            tensor.file.giveBack(start..<start + count * groupBytes)
+            if tensor.file.isFile { tensor.file.giveBack(start..<start + count * groupBytes) }
         }
     }
 }

@@ -173,13 +173,13 @@ import Testing
             return sequence
         }
         let queries = random(width, seed: 5)
-        /// The last token of some sequences, of which the first one has two more.
+        /// An answer's token of each chosen sequence; sequence 0 has three, as with drafts.
         func attend(_ chosen: [Int]) -> [[UInt32]] {
             let forks = chosen.map { (index: $0, state: sequences[$0].fork()) }
             var (step, counts, rows) = (Step(), [Int](), [Int]())
             for (index, state) in forks {
                 let count = index == 0 ? 3 : 1
-                step.append(Array(repeating: 0, count: count)[...], to: state, output: .none)
+                step.append(Array(repeating: 0, count: count)[...], to: state, output: .none, isAnswer: true)
                 counts.append(count)
                 rows += (0..<count).map { 3 * index + $0 }
             }
