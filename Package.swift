@@ -110,7 +110,7 @@ let constraint = common + [.unsafeFlags(["-enforce-exclusivity=unchecked"], .whe
 
 let engine: [Target.Dependency] = [
     "Compute", "Constraint", "Cryptography", "Dialects", "Engine", "GGUF", "JSON", "KernelFormats", "KernelsPortable",
-    "Networks", "Platform", "Template", "Tokenizer",
+    "Networks", "Platform", "Template", "Tiers", "Tokenizer",
 ]
 // Apple's systems have the module already. Its version is what `#if canImport(FoundationModels, _version: 2)` asks for, and its
 // asynchronous functions run where they are called, as Apple's do.
@@ -169,8 +169,9 @@ let libraries: [Target] = [
         swiftSettings: common),
     .target(
         name: "Compute",
-        dependencies: ["CIntrinsics", "COpenBLAS", "GGUF", "KernelFormats", "KernelsPortable", "Platform"] + tiers,
+        dependencies: ["CIntrinsics", "COpenBLAS", "GGUF", "KernelFormats", "KernelsPortable", "Platform"],
         swiftSettings: common),
+    .target(name: "Tiers", dependencies: ["CIntrinsics", "Compute", "KernelFormats"] + tiers, swiftSettings: common),
     .target(
         name: "Networks", dependencies: ["CImages", "Compute", "GGUF", "KernelFormats", "KernelsPortable", "Platform"],
         swiftSettings: common),
@@ -199,13 +200,17 @@ let libraries: [Target] = [
 ]
 
 let programs: [Target] = [
+    // Arrays of 200,000 numbers: the optimizer would need 12 seconds for them and gain nothing.
+    .target(
+        name: "ChatPage", path: "Sources/Shim/Page", resources: [.embedInCode("Files")],
+        swiftSettings: common + [.unsafeFlags(["-Onone", "-gnone"])]),
     .target(
         name: "Shim",
         dependencies: [
-            "CLinux", "CommandLineParsing", "Constraint", "Cryptography", "Dialects", "HTTP", "JSON", "LocalLLM",
-            "Platform", "Providers", "Template", "Tokenizer", "Wire",
+            "CLinux", "ChatPage", "CommandLineParsing", "Constraint", "Cryptography", "Dialects", "HTTP", "JSON",
+            "LocalLLM", "Platform", "Providers", "Template", "Tokenizer", "Wire",
         ],
-        exclude: ["Program"], resources: [.embedInCode("Page")], swiftSettings: common),
+        exclude: ["Page", "Program"], swiftSettings: common),
     .target(
         name: "AppGateway",
         dependencies: [
@@ -248,7 +253,7 @@ let testTargets: [Target] = [
         name: "LocalLLMTests",
         dependencies: [
             "CImages", "Compute", "Constraint", "Cryptography", "Dialects", "Engine", "GGUF", "JSON", "LocalLLM",
-            "Networks", "Platform", "Template", "Tokenizer", "KernelFormats", "TestSupport",
+            "Networks", "Platform", "Template", "Tiers", "Tokenizer", "KernelFormats", "TestSupport",
         ],
         swiftSettings: common),
     .testTarget(
@@ -272,7 +277,9 @@ let testTargets: [Target] = [
         swiftSettings: tests),
     .testTarget(
         name: "BenchTests",
-        dependencies: ["Bench", "CommandLineParsing", "HTTP", "JSON", "LocalLLM", "Tokenizer", "Wire", "TestSupport"],
+        dependencies: [
+            "Bench", "CommandLineParsing", "HTTP", "JSON", "LocalLLM", "Tiers", "Tokenizer", "Wire", "TestSupport",
+        ],
         swiftSettings: tests),
     .testTarget(
         name: "ShimTests",

@@ -1,5 +1,6 @@
 // Attention over pages of the KV cache, against the portable tier.
 
+import Compute
 import KernelFormats
 import KernelsPortable
 

@@ -1,5 +1,6 @@
 // Matrix products, and the conversion of weights to floats.
 
+import Compute
 import KernelFormats
 import KernelsPortable
 

@@ -1,5 +1,6 @@
 // Norms, activations, softmax, and the kernels of recurrent layers, against the portable tier.
 
+import Compute
 import KernelFormats
 import KernelsPortable
 
@@ -67,7 +68,7 @@ private func checkElementwise(_ kernels: RecurrentKernels) {
         -1000, -100, -88, -86, -30, -20, -5, -1, -0.3, -1e-3, -1e-7, 0, 1e-7, 1e-3, 0.3, 1, 5, 15, 20, 30, 87, 88, 100,
         .nan,
     ]
-    let reference = RecurrentKernels.portable
+    let reference = KernelSet.portable.recurrent
     for count in [x.count, x.count - 1] {
         for (index, (kernel, portable)) in [
             (kernels.sigmoid, reference.sigmoid), (kernels.softplus, reference.softplus),
@@ -109,7 +110,7 @@ private func checkSmallProducts(_ kernels: RecurrentKernels) {
                         return c
                     }
                     // Sums of depth + 1 terms of at most 1, one rounding less a term in one of the two.
-                    check(run(kernels), run(.portable), "\(rows) x \(columns) x \(depth)") { _ in
+                    check(run(kernels), run(KernelSet.portable.recurrent), "\(rows) x \(columns) x \(depth)") { _ in
                         ulp * Float((depth + 1) * (depth + 1))
                     }
                 }
@@ -136,7 +137,7 @@ private func checkDecay(_ kernels: RecurrentKernels) {
             run(&rows, decay, x, &before, y, &after)
             return (rows, before + after)
         }
-        let (found, expected) = (run(kernels), run(.portable))
+        let (found, expected) = (run(kernels), run(KernelSet.portable.recurrent))
         checkBits(found.rows, expected.rows, "\(count) x \(width)")
         // Sums of `width` products of at most 1, in another order.
         check(found.products, expected.products, "\(count) x \(width)") { _ in ulp * Float(width * width) / 4 }
@@ -166,7 +167,9 @@ private func checkConvolution(_ kernels: RecurrentKernels) {
                 return y
             }
             // Sums of at most five terms up to 3; SiLU adds 2 ulp of e^x and two roundings.
-            check(run(kernels), run(.portable), "\(taps) taps, \(channels) channels") { _ in 100 * ulp }
+            check(run(kernels), run(KernelSet.portable.recurrent), "\(taps) taps, \(channels) channels") { _ in
+                100 * ulp
+            }
         }
     }
 }
@@ -194,7 +197,7 @@ private func checkScan(_ kernels: RecurrentKernels) {
             run(x, delta, b, c, a, d, &state, &y)
             return (state, y)
         }
-        let (found, expected) = (run(kernels), run(.portable))
+        let (found, expected) = (run(kernels), run(KernelSet.portable.recurrent))
         // A state of at most 2 a token grows by five roundings a token, an output sums `states` of them.
         let tolerance = ulp * Float(20 * tokens * tokens)
         check(found.state, expected.state, "the state after \(tokens) tokens") { _ in tolerance }

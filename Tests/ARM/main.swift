@@ -1,5 +1,7 @@
 // The kernels of each tier that this processor has, against the portable tier.
 
+import Compute
+
 if KernelSet.available.count == 1 { print("only portable kernels: the processor has no dot product") }
 for (index, kernels) in KernelSet.available.enumerated() where index > 0 {
     let before = (checks, failures)

@@ -3,6 +3,7 @@ import Foundation
 import LocalLLM
 import TestSupport
 import Testing
+import Tiers
 
 @testable import Bench
 

@@ -16,11 +16,11 @@ struct FieldTablesTests {
                 Self.unsupported
             ),
             (
-                "Sources/Shim/Page/index.html", "      <div class=\"fields\">\n", "\n      </div>",
+                "Sources/Shim/Page/Files/index.html", "      <div class=\"fields\">\n", "\n      </div>",
                 Self.settings(folded: false)
             ),
             (
-                "Sources/Shim/Page/index.html", "        <div class=\"fields more\">\n", "\n        </div>",
+                "Sources/Shim/Page/Files/index.html", "        <div class=\"fields more\">\n", "\n        </div>",
                 Self.settings(folded: true)
             ),
         ])

@@ -44,7 +44,7 @@ struct OptionsPageTests {
 
     @Test func `The chat page proposes the models that are known by a short name`() throws {
         let page = try String(
-            contentsOf: repository.appendingPathComponent("Sources/Shim/Page/index.html"), encoding: .utf8)
+            contentsOf: repository.appendingPathComponent("Sources/Shim/Page/Files/index.html"), encoding: .utf8)
         for model in KnownModel.all {
             let option = #"<option value="\#(model.name)" data-bytes="\#(model.bytes)">\#(model.summary)</option>"#
             #expect(page.contains(option), "\(option)")

@@ -2,6 +2,7 @@
 @testable import Networks
 import Synchronization
 import Testing
+import Tiers
 
 @testable import LocalLLM
 

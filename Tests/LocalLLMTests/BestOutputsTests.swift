@@ -4,6 +4,7 @@ import KernelFormats
 import Platform
 import TestSupport
 import Testing
+import Tiers
 
 @testable import LocalLLM
 

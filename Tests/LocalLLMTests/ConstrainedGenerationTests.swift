@@ -2,6 +2,7 @@
 import Foundation
 import TestSupport
 import Testing
+import Tiers
 import Tokenizer
 
 @testable import Constraint

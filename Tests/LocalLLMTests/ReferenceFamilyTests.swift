@@ -5,6 +5,7 @@ import Foundation
 import KernelFormats
 import TestSupport
 import Testing
+import Tiers
 
 @testable import LocalLLM
 

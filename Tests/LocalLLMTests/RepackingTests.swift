@@ -4,6 +4,7 @@ import Platform
 import Synchronization
 import TestSupport
 import Testing
+import Tiers
 
 @testable import LocalLLM
 

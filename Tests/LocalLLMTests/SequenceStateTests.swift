@@ -1,5 +1,6 @@
 @testable import Compute
 import Testing
+import Tiers
 
 @testable import LocalLLM
 

@@ -2,6 +2,7 @@ import Foundation
 import Networks
 import TestSupport
 import Testing
+import Tiers
 
 @testable import Engine
 @testable import LocalLLM

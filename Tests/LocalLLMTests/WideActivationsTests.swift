@@ -1,6 +1,7 @@
 @testable import Compute
 import KernelFormats
 import Testing
+import Tiers
 
 @testable import LocalLLM
 

@@ -1,4 +1,5 @@
 public import Foundation
+import Tiers
 
 extension LocalModel {
     /// What to load and how.

@@ -1,6 +1,7 @@
 import Foundation
 import KernelsPortable
 import Platform
+import Tiers
 
 /// Peak speeds of this machine, to compare the engine's with. No model is involved.
 package struct MachineMeasurement: Sendable, Equatable {

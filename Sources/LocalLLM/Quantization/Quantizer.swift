@@ -3,6 +3,7 @@ import KernelFormats
 import KernelsPortable
 import Platform
 import Synchronization
+import Tiers
 
 /// Quantizes a model's tensors one after the other, on all cores.
 ///

@@ -1,3 +1,4 @@
+import ChatPage
 import HTTP
 import Wire
 
@@ -33,73 +34,28 @@ struct PageFile: Sendable {
 
     static let script = "text/javascript; charset=utf-8"
     static let style = "text/css; charset=utf-8"
+    private static let types = ["html": "text/html; charset=utf-8", "js": script, "css": style, "svg": "image/svg+xml"]
+
+    /// Of documents that may load more than this server's files, or be shown in a frame.
+    private static let sources = [
+        // Images that are attached to messages are shown from the browser's own memory.
+        "index.html": Sources(images: "'self' blob:", frames: "'self'"),
+        // The images API returns URLs, which may be anywhere.
+        "images.html": Sources(images: "'self' blob: data: https: http:"),
+        // In a frame of the page, which alone may call the tools that a user has named.
+        "tools.html": Sources(connections: "'self' https: http:", ancestors: "'self'"),
+        // In a frame that reads PDF files with a library.
+        "pdf.html": Sources(connections: "'none'", ancestors: "'self'"),
+    ]
 
     /// Files by path. They need no key: they hold no secrets, and browsers send no key when they open a page.
     static let all: [String: PageFile] = {
-        let document = "text/html; charset=utf-8"
-        return [
-            // Images that are attached to messages are shown from the browser's own memory.
-            "/": .init(document, PackageResources.index_html, Sources(images: "'self' blob:", frames: "'self'")),
-            // The images API returns URLs, which may be anywhere.
-            "/page/images.html": .init(
-                document, PackageResources.images_html, Sources(images: "'self' blob: data: https: http:")),
-            // In a frame of the page, which alone may call the tools that a user has named.
-            "/page/tools.html": .init(
-                document, PackageResources.tools_html, Sources(connections: "'self' https: http:", ancestors: "'self'")),
-            // In a frame that reads PDF files with a library.
-            "/page/pdf.html": .init(
-                document, PackageResources.pdf_html, Sources(connections: "'none'", ancestors: "'self'")),
-            "/page/autocomplete.html": .init(document, PackageResources.autocomplete_html),
-            "/page/style.css": .init(style, PackageResources.style_css),
-            "/page/icon.svg": .init("image/svg+xml", PackageResources.icon_svg),
-            "/page/answer.js": .init(script, PackageResources.answer_js),
-            "/page/api.js": .init(script, PackageResources.api_js),
-            "/page/attach.js": .init(script, PackageResources.attach_js),
-            "/page/autocomplete.js": .init(script, PackageResources.autocomplete_js),
-            "/page/branches.js": .init(script, PackageResources.branches_js),
-            "/page/calls.js": .init(script, PackageResources.calls_js),
-            "/page/chat.js": .init(script, PackageResources.chat_js),
-            "/page/database.js": .init(script, PackageResources.database_js),
-            "/page/dialogs.js": .init(script, PackageResources.dialogs_js),
-            "/page/documents.js": .init(script, PackageResources.documents_js),
-            "/page/dom.js": .init(script, PackageResources.dom_js),
-            "/page/drafts.js": .init(script, PackageResources.drafts_js),
-            "/page/edit.js": .init(script, PackageResources.edit_js),
-            "/page/engines.js": .init(script, PackageResources.engines_js),
-            "/page/enrich.js": .init(script, PackageResources.enrich_js),
-            "/page/files.js": .init(script, PackageResources.files_js),
-            "/page/figures.js": .init(script, PackageResources.figures_js),
-            "/page/framed.js": .init(script, PackageResources.framed_js),
-            "/page/frames.js": .init(script, PackageResources.frames_js),
-            "/page/gallery.js": .init(script, PackageResources.gallery_js),
-            "/page/images.js": .init(script, PackageResources.images_js),
-            "/page/inline.js": .init(script, PackageResources.inline_js),
-            "/page/keys.js": .init(script, PackageResources.keys_js),
-            "/page/library.js": .init(script, PackageResources.library_js),
-            "/page/live.js": .init(script, PackageResources.live_js),
-            "/page/manage.js": .init(script, PackageResources.manage_js),
-            "/page/markdown.js": .init(script, PackageResources.markdown_js),
-            "/page/messages.js": .init(script, PackageResources.messages_js),
-            "/page/models.js": .init(script, PackageResources.models_js),
-            "/page/modelstate.js": .init(script, PackageResources.modelstate_js),
-            "/page/notice.js": .init(script, PackageResources.notice_js),
-            "/page/pdfframe.js": .init(script, PackageResources.pdfframe_js),
-            "/page/attachments.js": .init(script, PackageResources.attachments_js),
-            "/page/search.js": .init(script, PackageResources.search_js),
-            "/page/settings.js": .init(script, PackageResources.settings_js),
-            "/page/sidebar.js": .init(script, PackageResources.sidebar_js),
-            "/page/state.js": .init(script, PackageResources.state_js),
-            "/page/store.js": .init(script, PackageResources.store_js),
-            "/page/suggest.js": .init(script, PackageResources.suggest_js),
-            "/page/theme.js": .init(script, PackageResources.theme_js),
-            "/page/titles.js": .init(script, PackageResources.titles_js),
-            "/page/toolframe.js": .init(script, PackageResources.toolframe_js),
-            "/page/tools.js": .init(script, PackageResources.tools_js),
-            "/page/transfer.js": .init(script, PackageResources.transfer_js),
-            "/page/turns.js": .init(script, PackageResources.turns_js),
-            "/page/units.js": .init(script, PackageResources.units_js),
-            "/page/welcome.js": .init(script, PackageResources.welcome_js),
-        ]
+        var all: [String: PageFile] = [:]
+        for (name, content) in pageFiles {
+            let type = types.first { name.hasSuffix(".\($0.key)") }?.value ?? "application/octet-stream"
+            all[name == "index.html" ? "/" : "/page/\(name)"] = PageFile(type, content, sources[name] ?? Sources())
+        }
+        return all
     }()
 
     /// Allows only this server's files and responses; a model's text can never become markup or script.

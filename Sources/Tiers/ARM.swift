@@ -1,5 +1,6 @@
 #if arch(arm64)
     import CIntrinsics
+    import Compute
     import KernelFormats
     import KernelsNEON
     import KernelsNEONMatrix

@@ -11,9 +11,6 @@ package enum KernelTier: String, CaseIterable, Sendable {
     /// ARM64 with int8 and bf16 matrix multiply besides: Neoverse V1 and N2, Cortex-A510 and later, Apple M2 and later.
     case neonMatrix
 
-    /// The tiers that this processor supports, fastest last.
-    package static var available: [KernelTier] { KernelSet.available.map { $0.tier } }
-
     /// Names of all tiers, for a program's help text.
     package static var names: String { allCases.map { $0.rawValue }.joined(separator: ", ") }
 }

@@ -1,5 +1,6 @@
 #if arch(x86_64)
     import CIntrinsics
+    import Compute
     import KernelFormats
     import KernelsAVX2
     import KernelsAVX512
@@ -52,19 +53,24 @@
                 ),
                 floats: { _ = KernelsAVX512.multiplyAddFloats(rounds: $0, 0.5) },
                 words: { _ = KernelsAVX512.multiplyAddWords(rounds: $0, 3) },
-                bytes: { _ = KernelsAVX512.multiplyAddBytes(rounds: $0, 3) },
-                read: KernelsAVX512.readAll)
+                bytes: { _ = KernelsAVX512.multiplyAddBytes(rounds: $0, 3) })
+            set.peaks.read = KernelsAVX512.readAll
             return set
         }()
     }
 
     /// AVX2's, which multiply tokens of 14 bits as words.
     func vectorProducts() -> ProductKernels {
-        ProductKernels(
-            needsPairs: KernelsAVX2.needsPairs, pairsOfTile: IntegerTile.columns, pairsOfRow: rowTokens,
-            fewTokens: 2 * rowTokens, pairPanelBytes: WordPanel.blockBytes,
+        var products = ProductKernels(
+            needsPairs: KernelsAVX2.needsPairs,
             roundToken: { KernelsAVX2.roundToken($0, count: $1, pair: $2, into: $3, columns: $4, column: $5) },
             unpackPanel: KernelsAVX2.unpackPanel, multiplyTile: KernelsAVX2.multiplyTile,
-            multiplyTokens: KernelsAVX2.multiplyTokens, boundsSplitWeights: true)
+            multiplyTokens: KernelsAVX2.multiplyTokens)
+        products.pairsOfTile = IntegerTile.columns
+        products.pairsOfRow = rowTokens
+        products.fewTokens = 2 * rowTokens
+        products.pairPanelBytes = WordPanel.blockBytes
+        products.boundsSplitWeights = true
+        return products
     }
 #endif

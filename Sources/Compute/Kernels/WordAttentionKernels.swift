@@ -1,0 +1,23 @@
+package import KernelFormats
+
+/// Attention in 16-bit integers, of the AVX-512 tier; its functions document the arguments.
+package struct WordAttentionKernels: Sendable {
+    package typealias RoundQueries =
+        @Sendable (UnsafeMutablePointer<Float>, _ width: Int, UnsafeMutablePointer<Float>) -> Void
+    package typealias RoundHalves = @Sendable (UnsafeRawPointer, WordPage, _ next: UnsafeRawPointer) -> Void
+
+    package let roundQueries: RoundQueries
+    package let roundPage: @Sendable (UnsafePointer<Float>, WordPage) -> Void
+    package let roundHalves: RoundHalves
+    package let attend: @Sendable (WordAttention) -> Void
+
+    package init(
+        roundQueries: @escaping RoundQueries, roundPage: @escaping @Sendable (UnsafePointer<Float>, WordPage) -> Void,
+        roundHalves: @escaping RoundHalves, attend: @escaping @Sendable (WordAttention) -> Void
+    ) {
+        self.roundQueries = roundQueries
+        self.roundPage = roundPage
+        self.roundHalves = roundHalves
+        self.attend = attend
+    }
+}
