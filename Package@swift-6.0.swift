@@ -277,7 +277,9 @@ let testTargets: [Target] = [
         swiftSettings: tests),
     .testTarget(
         name: "BenchTests",
-        dependencies: ["Bench", "CommandLineParsing", "HTTP", "JSON", "LocalLLM", "Tiers", "Tokenizer", "Wire", "TestSupport"],
+        dependencies: [
+            "Bench", "CommandLineParsing", "HTTP", "JSON", "LocalLLM", "Tiers", "Tokenizer", "Wire", "TestSupport",
+        ],
         swiftSettings: tests),
     .testTarget(
         name: "ShimTests",
