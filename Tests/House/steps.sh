@@ -14,7 +14,7 @@ find "$copy" -mindepth 1 -maxdepth 1 ! -name .build -exec rm -rf {} +
 git archive HEAD | tar -x -C "$copy"
 python3 Tests/House/steps.py "$copy"
 cd "$copy"
-flags=(-c release --scratch-path .build/tests -Xswiftc -enable-testing -Xswiftc -warnings-as-errors)
+flags=(-c release --scratch-path .build/tests -Xswiftc -enable-testing -Xswiftc -gnone -Xswiftc -warnings-as-errors)
 swift build "${flags[@]}" --build-tests
 UPDATE_DOCS=1 swift test "${flags[@]}" --skip-build --filter FieldTablesTests >.build/docs.log 2>&1 || true
 SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 swift test "${flags[@]}" --skip-build \
