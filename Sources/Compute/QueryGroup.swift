@@ -58,7 +58,7 @@ struct QueryGroup {
     }
 
     private func seenEnd(from position: Int) -> Int {
-        segment.state.images?.end(seenFromToken: position, hasWindow: shape.window != nil) ?? position + 1
+        segment.state.media?.end(seenFromToken: position, hasWindow: shape.window != nil) ?? position + 1
     }
 
     /// Sets the vectors from `first` on to this group's queries, which are scaled, and rotated like the keys.

@@ -12,7 +12,7 @@ package struct Step {
     }
 
     /// Part of an image among the rows.
-    struct ImageSegment {
+    struct MediaSegment {
         let rows: Range<Int>
         /// Vectors of these rows: the first `width` columns replace embeddings; each further `width` columns are added
         /// after one of the first layers.
@@ -24,7 +24,7 @@ package struct Step {
     package private(set) var positions: [Int32] = []
     /// Positions with rows and columns of images.
     package private(set) var places: [RotaryPosition] = []
-    private(set) var images: [ImageSegment] = []
+    private(set) var media: [MediaSegment] = []
     package private(set) var segments: [Segment] = []
     /// Rows with an output, ascending.
     package private(set) var outputRows: [Int] = []
@@ -53,7 +53,7 @@ package struct Step {
     ///   - part: 0: replaces embeddings; n: adds the vectors for the n-th layer.
     ///   - residual: `[rows, width]`.
     package func add(part: Int, ofImagesTo residual: Matrix, on compute: Compute) {
-        for image in images where image.vectors.columns >= (part + 1) * residual.columns {
+        for image in media where image.vectors.columns >= (part + 1) * residual.columns {
             let vectors = image.vectors[columns: part * residual.columns, count: residual.columns]
             let rows = residual[rows: image.rows.lowerBound, count: image.rows.count]
             if part == 0 { compute.copy(vectors, into: rows) } else { compute.add(vectors, to: rows) }
@@ -75,14 +75,14 @@ package struct Step {
         }
         let rows = tokens.count..<tokens.count + new.count
         let start = state.count
-        if let sequenceImages = state.images {
+        if let sequenceMedia = state.media {
             let (sequence, offset) = (start..<start + new.count, rows.lowerBound - start)
             tokens.append(contentsOf: new.map { max(0, $0) })
-            places.append(contentsOf: sequence.map { sequenceImages.place(ofToken: $0) })
-            for image in sequenceImages.images where image.tokens.overlaps(sequence) {
+            places.append(contentsOf: sequence.map { sequenceMedia.place(ofToken: $0) })
+            for image in sequenceMedia.placed where image.tokens.overlaps(sequence) {
                 let part = image.tokens.clamped(to: sequence)
-                images.append(
-                    ImageSegment(
+                media.append(
+                    MediaSegment(
                         rows: part.lowerBound + offset..<part.upperBound + offset,
                         vectors: image.rows.matrix[
                             rows: part.lowerBound - image.tokens.lowerBound, count: part.count]))
@@ -132,9 +132,9 @@ package struct Step {
             return Segment(
                 state: segment.state, rows: rows, start: segment.start + segment.rows.count - rows.count)
         }
-        step.images = images.map { image in
+        step.media = media.map { image in
             let rows = kept(image.rows)
-            return ImageSegment(
+            return MediaSegment(
                 rows: rows, vectors: image.vectors[rows: image.rows.count - rows.count, count: rows.count])
         }
         step.adapters = adapters.map { use in

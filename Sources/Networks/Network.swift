@@ -36,12 +36,12 @@ extension Network {
     ///
     /// - Parameters:
     ///   - encoding: Input of the encoder in an encoder-decoder.
-    ///   - images: Images among its tokens.
+    ///   - media: Images among its tokens.
     package func makeState(
-        in memory: StateMemory = StateMemory(), encoding: SequenceEncoding? = nil, images: SequenceImages? = nil
+        in memory: StateMemory = StateMemory(), encoding: SequenceEncoding? = nil, media: SequenceMedia? = nil
     ) -> SequenceState {
         let state = SequenceState(stateShape, in: memory)
-        (state.encoding, state.images) = (encoding, images)
+        (state.encoding, state.media) = (encoding, media)
         return state
     }
 

@@ -19,13 +19,13 @@ struct ImageFetcher: Sendable {
     /// Fetches the images of one request, one after the other.
     struct Batch {
         private let reach: ClientReach
-        private let held: HeldBytes.Part
+        private let held: HeldBytes.Share
         private let deadline = ContinuousClock.now + patience
         private var count = 0
         private var bytes = 0
 
         /// - Parameter held: The request's part of the bytes that all requests hold.
-        init(_ fetcher: ImageFetcher, _ held: HeldBytes.Part) { (reach, self.held) = (fetcher.reach, held) }
+        init(_ fetcher: ImageFetcher, _ held: HeldBytes.Share) { (reach, self.held) = (fetcher.reach, held) }
 
         /// - Parameter field: Path of the URL in the request, for errors.
         /// - Throws: `APIError` with the reason; `CancellationError`.

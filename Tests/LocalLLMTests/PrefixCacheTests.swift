@@ -12,7 +12,7 @@ import Testing
     /// Bytes of a page: 32 keys and values of 8 halves.
     private let page = 32 * 16 * 2
 
-    private func pages() -> [SequenceState.Part] {
+    private func pages() -> [SequenceState.Buffer] {
         let state = SequenceState(shape, in: memory)
         state.grow(by: 32)
         return state.sharedPages(0)

@@ -122,17 +122,17 @@ import Testing
 
     /// IDs of image rows are counted anew by each process.
     @Test func `images count by what they show and where, not by their IDs`() {
-        func image(_ value: Float, columns: Int = 2) -> ImageRows {
+        func image(_ value: Float, columns: Int = 2) -> MediaRows {
             let buffer = AlignedBuffer(floats: 64)
             buffer.floats.update(repeating: value, count: 64)
-            return ImageRows(
+            return MediaRows(
                 columns: columns, rows: 4 / columns, matrix: buffer.matrix(rows: 4, columns: 16), in: buffer)
         }
-        func key(_ first: Int32, _ image: ImageRows?, at start: Int = 2) -> PrefixKey? {
+        func key(_ first: Int32, _ image: MediaRows?, at start: Int = 2) -> PrefixKey? {
             var tokens: [Int32] = [5, 6, 7, 8, 9, 10, 11, 12]
             for row in 0..<4 { tokens[start + row] = -(first + Int32(row)) }
             let images = image.map {
-                SequenceImages([.init(tokens: start..<start + 4, rows: $0)], sight: .causal, hasGridPositions: false)
+                SequenceMedia([.init(tokens: start..<start + 4, rows: $0)], sight: .causal, hasGridPositions: false)
             }
             return PrefixKey(model: [1], adapters: [], salt: nil).next(tokens[...], images)
         }

@@ -271,7 +271,7 @@ struct ReferenceFamilyTests {
         // The second branch is computed in two steps.
         let branches = [45..<50, 45..<200, 45..<46].map { range in
             ContinuationReading.Branch(
-                tokens: Array(tokens[range]), images: nil,
+                tokens: Array(tokens[range]), media: nil,
                 continuations: [[tokens[200]], Array(tokens[210..<214]), Array(tokens[211..<213])])
         }
         let found = try await model.logprobs(of: branches, after: ModelPrompt(tokens: Array(tokens[..<45])), nil)

@@ -136,7 +136,7 @@ import Wire
 
     @Test func `images that requests fetch are bounded together, until the requests end`() throws {
         let held = HeldBytes(all: 100, client: 60)
-        var first: HeldBytes.Part? = held.part(of: "a")
+        var first: HeldBytes.Share? = held.part(of: "a")
         let (other, third) = (held.part(of: "a"), held.part(of: "b"))
         try first?.add(40)
         try other.add(20)

@@ -13,7 +13,7 @@ package final class StateMemory {
 /// writes if it has another holder. Forks and checkpoints therefore cost nothing until the sequence continues.
 package final class SequenceState {
     /// Reference-counted memory: one page of a group, or the floats of all recurrent layers.
-    package final class Part {
+    package final class Buffer {
         private let buffer: AlignedBuffer
         private let memory: StateMemory
 
@@ -23,14 +23,14 @@ package final class SequenceState {
             memory.bytes += buffer.byteCount
         }
 
-        /// A part with contents that were stored.
+        /// A buffer with contents that were stored.
         package init(_ contents: AlignedBuffer, in memory: StateMemory) {
             buffer = contents
             self.memory = memory
             memory.bytes += buffer.byteCount
         }
 
-        fileprivate init(copying other: Part) {
+        fileprivate init(copying other: Buffer) {
             buffer = AlignedBuffer(copying: other.buffer)
             memory = other.memory
             memory.bytes += buffer.byteCount
@@ -48,7 +48,7 @@ package final class SequenceState {
     fileprivate struct Pages {
         /// Pages before this one were released.
         var first = 0
-        var parts: [Part] = []
+        var parts: [Buffer] = []
         var end: Int { first + parts.count }
 
         mutating func drop(before page: Int) {
@@ -66,10 +66,10 @@ package final class SequenceState {
         let count: Int
         /// By group; empty for groups without a window.
         fileprivate let windows: [Pages]
-        fileprivate let recurrent: Part?
+        fileprivate let recurrent: Buffer?
 
         /// The pages of each window, then the recurrent floats.
-        package var parts: [Part] { windows.flatMap(\.parts) + (recurrent.map { [$0] } ?? []) }
+        package var parts: [Buffer] { windows.flatMap(\.parts) + (recurrent.map { [$0] } ?? []) }
     }
 
     /// Maximum checkpoints of a sequence; one more drops the oldest.
@@ -80,11 +80,11 @@ package final class SequenceState {
     /// Length in tokens.
     package private(set) var count = 0
     private var pages: [Pages]
-    private var recurrent: Part?
+    private var recurrent: Buffer?
     /// The encoder's input in an encoder-decoder.
     package var encoding: SequenceEncoding?
     /// Images among the tokens, if any.
-    package var images: SequenceImages?
+    package var media: SequenceMedia?
     /// Ascending by length.
     private var checkpoints: [Checkpoint] = []
 
@@ -105,12 +105,12 @@ package final class SequenceState {
         for (index, group) in shape.groups.enumerated() {
             pages[index].drop(before: group.oldest(seenFrom: count) / pageTokens)
             if count % pageTokens > 0 { Self.own(&pages[index].parts[pages[index].parts.endIndex - 1]) }
-            while pages[index].end < end { pages[index].parts.append(Part(bytes: group.pageBytes, in: memory)) }
+            while pages[index].end < end { pages[index].parts.append(Buffer(bytes: group.pageBytes, in: memory)) }
         }
         if recurrent != nil {
             Self.own(&recurrent!)
         } else if shape.recurrentFloats > 0 {
-            recurrent = Part(bytes: shape.recurrentBytes, in: memory)
+            recurrent = Buffer(bytes: shape.recurrentBytes, in: memory)
         }
         count += tokens
     }
@@ -119,12 +119,12 @@ package final class SequenceState {
     package func fork() -> SequenceState {
         let fork = SequenceState(shape, in: memory)
         (fork.count, fork.pages, fork.recurrent) = (count, pages, recurrent)
-        (fork.encoding, fork.images) = (encoding, images)
+        (fork.encoding, fork.media) = (encoding, media)
         return fork
     }
 
-    private static func own(_ part: inout Part) {
-        if !isKnownUniquelyReferenced(&part) { part = Part(copying: part) }
+    private static func own(_ part: inout Buffer) {
+        if !isKnownUniquelyReferenced(&part) { part = Buffer(copying: part) }
     }
 
     // MARK: Rolling back
@@ -220,7 +220,7 @@ extension SequenceState {
     ///   - path: `sharedPages` of each page.
     ///   - checkpoint: Checkpoint at the end of `path`; required if the shape needs checkpoints.
     package convenience init(
-        _ shape: StateShape, in memory: StateMemory = StateMemory(), beginning path: [[Part]],
+        _ shape: StateShape, in memory: StateMemory = StateMemory(), beginning path: [[Buffer]],
         checkpoint: Checkpoint? = nil
     ) {
         self.init(shape, in: memory)
@@ -233,10 +233,10 @@ extension SequenceState {
     }
 
     /// A full page of each group without a window.
-    package func sharedPages(_ index: Int) -> [Part] { shape.sharedGroups.map { pages[$0].parts[index] } }
+    package func sharedPages(_ index: Int) -> [Buffer] { shape.sharedGroups.map { pages[$0].parts[index] } }
 
     /// Replaces a full page of each group by an identical shared one.
-    package func replacePages(_ index: Int, by parts: [Part]) {
+    package func replacePages(_ index: Int, by parts: [Buffer]) {
         for (group, part) in zip(shape.sharedGroups, parts) { pages[group].parts[index] = part }
     }
 
@@ -272,7 +272,7 @@ extension StateShape {
 
 extension SequenceState.Checkpoint {
     /// A checkpoint from its parts, which were stored.
-    package init(_ parts: [SequenceState.Part], at length: Int, of shape: StateShape) {
+    package init(_ parts: [SequenceState.Buffer], at length: Int, of shape: StateShape) {
         count = length
         var rest = parts[...]
         windows = shape.windowPages(at: length).map { _, pages in

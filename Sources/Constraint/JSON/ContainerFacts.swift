@@ -1,16 +1,16 @@
 /// Facts on an object or array that is being read.
 protocol ContainerFacts: Facts {
-    /// Schemas of the closure that are violated by a part.
+    /// Schemas of the closure that are violated by a member.
     var failed: Bits { get }
     var open: [Unevaluated] { get }
     /// Number of parts, including the current one, capped at the largest number that makes a difference.
     var count: Int32 { get }
     /// The current property or item; `nil` between them.
-    var part: Part? { get }
+    var member: Member? { get }
     /// Whether no more parts follow.
     var isClosing: Bool { get }
 
-    /// The condition under which a schema evaluates the current part.
+    /// The condition under which a schema evaluates the current member.
     /// - Parameter evaluators: Schemas that evaluate it unconditionally.
     func evaluates(
         _ local: Int, _ positive: Bool, _ evaluators: Bits, _ machine: JSONMachine, _ closure: Closure
@@ -34,7 +34,7 @@ struct Demands {
     }
     /// Undecided: later parts may still satisfy or violate the keyword.
     mutating func addOpen() { parts.append(Requirements.yes) }
-    mutating func add(_ part: ID) { parts.append(part) }
+    mutating func add(_ member: ID) { parts.append(member) }
 
     func together(_ requirements: Requirements) -> ID {
         positive ? requirements.all(parts) : requirements.any(parts)
@@ -48,11 +48,11 @@ extension ContainerFacts {
         constant(evaluators.contains(local), positive)
     }
 
-    /// The schemas of parts. - Parameter mayFailLater: Whether a later part may violate one.
-    func demandParts(_ demands: inout Demands, _ local: Int, _ machine: JSONMachine, mayFailLater: () -> Bool) {
+    /// The schemas of members. - Parameter mayFailLater: Whether a later member may violate one.
+    func demandMembers(_ demands: inout Demands, _ local: Int, _ machine: JSONMachine, mayFailLater: () -> Bool) {
         if failed.contains(local) { return demands.add(false) }
         if isClosing { return demands.add(true) }
-        let slots = part?.required[local] ?? []
+        let slots = member?.required[local] ?? []
         if demands.positive {
             demands.add(machine.requirements.all(slots.map { machine.requirements.result($0, true) }))
         } else {
@@ -87,7 +87,7 @@ extension ContainerFacts {
                     constant(record.evaluators.contains(other), positive)
                 })
         }
-        for entry in part?.conditional ?? [] where entry.local == local {
+        for entry in member?.conditional ?? [] where entry.local == local {
             guard let slot = entry.slot else { continue }
             let evaluates = { (other: Int, positive: Bool) in
                 self.evaluates(other, positive, entry.evaluators, machine, closure)
@@ -103,45 +103,47 @@ extension ContainerFacts {
 }
 
 extension JSONMachine {
-    /// Collects the schemas for a part of a container.
-    /// - Parameter applied: The schemas that a schema of the closure applies to the part, and its `unevaluated…`.
-    func makePart(
+    /// Collects the schemas for a member of a container.
+    /// - Parameter applied: The schemas that a schema of the closure applies to the member, and its `unevaluated…`.
+    func makeMember(
         _ closure: Closure, _ applied: (Closure.Local) -> (nodes: [SchemaNode.ID], unevaluated: SchemaNode.ID?)
-    ) -> Part {
-        let part = Part()
+    ) -> Member {
+        let member = Member()
         var evaluators = Bits()
         var unevaluated: [(local: Int, node: SchemaNode.ID)] = []
         for (local, entry) in closure.locals.enumerated() {
             let (nodes, rest) = applied(entry)
             if !nodes.isEmpty || rest != nil { evaluators.insert(local) }
             if nodes.isEmpty, let rest { unevaluated.append((local, rest)) }
-            let slots = nodes.filter { !plan.nodes[Int($0)].isFree }.map(part.slot)
-            if !slots.isEmpty { part.required[local] = slots }
+            let slots = nodes.filter { !plan.nodes[Int($0)].isFree }.map(member.slot)
+            if !slots.isEmpty { member.required[local] = slots }
         }
         for (local, node) in unevaluated {
             var others = evaluators
             others.remove(local)
-            let slot = plan.nodes[Int(node)].isFree ? nil : part.slot(node)
-            part.conditional.append(.init(local: local, slot: slot, evaluators: others))
+            let slot = plan.nodes[Int(node)].isFree ? nil : member.slot(node)
+            member.conditional.append(.init(local: local, slot: slot, evaluators: others))
         }
-        return part
+        return member
     }
 
-    /// The child for a part that begins; -1 if the container could then not be completed.
-    /// - Parameter facts: Facts on the container, with this part already counted.
-    func makeChild(_ position: Position, _ part: Part, _ outcome: KeyOutcome?, _ facts: some ContainerFacts) -> Int32 {
+    /// The child for a member that begins; -1 if the container could then not be completed.
+    /// - Parameter facts: Facts on the container, with this member already counted.
+    func makeChild(_ position: Position, _ member: Member, _ outcome: KeyOutcome?, _ facts: some ContainerFacts)
+        -> Int32
+    {
         let requirement = residual(position, facts)
         if requirement == Requirements.no { return -1 }
-        let inner = self.position(part.slots, requirement)
+        let inner = self.position(member.slots, requirement)
         if inner.types.isEmpty { return -1 }
-        children.append(Child(position: inner.id, part: part, outcome: outcome))
+        children.append(Child(position: inner.id, member: member, outcome: outcome))
         return Int32(children.count - 1)
     }
 
-    /// Records violations by a finished part. - Parameter evaluators: Schemas that evaluate it because of its value.
-    func settle(_ part: Part, _ bits: Bits, evaluators: Bits, _ failed: inout Bits, _ open: inout [Unevaluated]) {
-        for (local, slots) in part.required where !slots.allSatisfy(bits.contains) { failed.insert(local) }
-        for entry in part.conditional {
+    /// Records violations by a finished member. - Parameter evaluators: Schemas that evaluate it because of its value.
+    func settle(_ member: Member, _ bits: Bits, evaluators: Bits, _ failed: inout Bits, _ open: inout [Unevaluated]) {
+        for (local, slots) in member.required where !slots.allSatisfy(bits.contains) { failed.insert(local) }
+        for entry in member.conditional {
             guard let slot = entry.slot, !bits.contains(slot) else { continue }
             if evaluators.contains(entry.local) { continue }
             let all = entry.evaluators.union(evaluators)

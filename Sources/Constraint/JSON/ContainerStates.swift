@@ -42,12 +42,12 @@ struct KeyOutcome: Hashable {
 }
 
 /// The schemas that apply to a property or an item, with the schemas that apply them.
-final class Part {
+final class Member {
     struct Conditional {
         let local: Int
         /// `nil`: the schema accepts everything.
         let slot: Int?
-        /// Schemas of the closure that evaluate the part unconditionally.
+        /// Schemas of the closure that evaluate the member unconditionally.
         let evaluators: Bits
     }
 
@@ -70,7 +70,7 @@ final class Part {
 /// A value in its container, with the data needed when it ends.
 struct Child {
     var position: Int32
-    var part: Part?
+    var member: Member?
     /// The effect of the name, for properties.
     var outcome: KeyOutcome?
 }

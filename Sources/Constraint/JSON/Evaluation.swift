@@ -26,9 +26,9 @@ struct Evaluation {
         let decided = positive ? Requirements.no : Requirements.yes
         if parts[0] != decided {
             for applicator in closure.locals[local].applicators {
-                let part = self.value(applicator, positive, machine, facts)
-                parts.append(part)
-                if part == decided { break }
+                let member = self.value(applicator, positive, machine, facts)
+                parts.append(member)
+                if member == decided { break }
             }
         }
         let result = positive ? machine.requirements.all(parts) : machine.requirements.any(parts)
@@ -74,9 +74,9 @@ struct Evaluation {
         var parts: [ID] = []
         let decided = conjunction ? Requirements.no : Requirements.yes
         for local in list {
-            let part = value(local, positive, machine, facts)
-            if part == decided { return decided }
-            parts.append(part)
+            let member = value(local, positive, machine, facts)
+            if member == decided { return decided }
+            parts.append(member)
         }
         return conjunction ? machine.requirements.all(parts) : machine.requirements.any(parts)
     }

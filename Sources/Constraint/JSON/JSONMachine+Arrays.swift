@@ -9,7 +9,7 @@ struct ArrayInfo {
 /// Facts on an array that is being read.
 struct ArrayFacts: ContainerFacts {
     let state: ArrayState
-    var part: Part?
+    var member: Member?
     let isClosing: Bool
 
     var failed: Bits { state.failed }
@@ -24,7 +24,7 @@ struct ArrayFacts: ContainerFacts {
         let rules = node.arrays
         if rules.isFree { return constant(true, positive) }
         var demands = Demands(positive)
-        demandParts(&demands, local, machine) {
+        demandMembers(&demands, local, machine) {
             rules.items != nil || rules.prefix.count > Int(count) || rules.isUnique
         }
         demandCount(&demands, rules.minimum, rules.maximum)
@@ -37,7 +37,7 @@ struct ArrayFacts: ContainerFacts {
         _ local: Int, _ positive: Bool, _ evaluators: Bits, _ machine: JSONMachine, _ closure: Closure
     ) -> Requirements.ID {
         if evaluators.contains(local) { return constant(true, positive) }
-        guard let slot = part?.contains[local], machine.countsContained(closure, local) else {
+        guard let slot = member?.contains[local], machine.countsContained(closure, local) else {
             return constant(false, positive)
         }
         return slot < 0 ? constant(true, positive) : machine.requirements.result(slot, positive)
@@ -53,16 +53,16 @@ struct ArrayFacts: ContainerFacts {
         if found > high { return constant(false, positive) }
         // The current item counts if it matches.
         var (matches, fails) = (Requirements.yes, Requirements.yes)
-        if let slot = part?.contains[local] {
+        if let slot = member?.contains[local] {
             matches = slot < 0 ? Requirements.yes : machine.requirements.result(slot, true)
             fails = slot < 0 ? Requirements.no : machine.requirements.result(slot, false)
         }
         let left = rules.maximum == .max ? Int.max : rules.maximum - Int(state.count)
         if positive {
             var parts: [Requirements.ID] = []
-            if part?.contains[local] != nil, found == high { parts.append(fails) }
+            if member?.contains[local] != nil, found == high { parts.append(fails) }
             if left < low - found {
-                parts.append(part?.contains[local] != nil && left == low - found - 1 ? matches : Requirements.no)
+                parts.append(member?.contains[local] != nil && left == low - found - 1 ? matches : Requirements.no)
             }
             return machine.requirements.all(parts)
         }
@@ -104,7 +104,7 @@ extension JSONMachine {
     func arrayResult(_ id: Int32) -> Int32 {
         if arrayInfo[Int(id)].result != -2 { return arrayInfo[Int(id)].result }
         let state = arrays[Int(id)]
-        let facts = ArrayFacts(state: state, part: nil, isClosing: true)
+        let facts = ArrayFacts(state: state, member: nil, isClosing: true)
         let answer = finish(positions[Int(state.position)], facts).map(result) ?? -1
         arrayInfo[Int(id)].result = answer
         return answer
@@ -121,24 +121,24 @@ extension JSONMachine {
         if arrayInfo[Int(id)].child != -2 { return arrayInfo[Int(id)].child }
         let state = arrays[Int(id)]
         let position = positions[Int(state.position)]
-        let part = part(position.closure, index: Int(state.count))
-        let facts = ArrayFacts(state: entered(state, position.closure), part: part, isClosing: false)
-        let child = makeChild(position, part, nil, facts)
+        let member = member(position.closure, index: Int(state.count))
+        let facts = ArrayFacts(state: entered(state, position.closure), member: member, isClosing: false)
+        let child = makeChild(position, member, nil, facts)
         arrayInfo[Int(id)].child = child
         return child
     }
 
-    private func part(_ closure: Closure, index: Int) -> Part {
-        let part = makePart(closure) { local in
+    private func member(_ closure: Closure, index: Int) -> Member {
+        let member = makeMember(closure) { local in
             let rules = plan.nodes[Int(local.node)].arrays
             let own = index < rules.prefix.count ? rules.prefix[index] : rules.items
             return (own.map { [$0] } ?? [], rules.unevaluated)
         }
         for (local, entry) in closure.locals.enumerated() {
             guard let node = plan.nodes[Int(entry.node)].arrays.contains else { continue }
-            part.contains[local] = plan.nodes[Int(node)].isFree ? -1 : part.slot(node)
+            member.contains[local] = plan.nodes[Int(node)].isFree ? -1 : member.slot(node)
         }
-        return part
+        return member
     }
 
     /// The state of the array after an item; `nil` if the array cannot be completed then.
@@ -175,18 +175,18 @@ extension JSONMachine {
     }
 
     private func after(_ id: Int32, _ closure: Closure, _ child: Int32, _ result: Int32, _ item: Int32) -> Int32? {
-        guard let part = children[Int(child)].part else { return nil }
+        guard let member = children[Int(child)].member else { return nil }
         let bits = results[Int(result)]
         var state = entered(arrays[Int(id)], closure)
         var evaluators = Bits()
         for (place, local) in containing(closure).enumerated() {
-            guard let slot = part.contains[local], slot < 0 || bits.contains(slot) else { continue }
+            guard let slot = member.contains[local], slot < 0 || bits.contains(slot) else { continue }
             if countsContained(closure, local) { evaluators.insert(local) }
             let rules = plan.nodes[Int(closure.locals[local].node)].arrays
             let limit = max(rules.minimumContained, rules.maximumContained == .max ? 0 : rules.maximumContained + 1)
             state.contained[place] = min(state.contained[place] + 1, Int32(clamping: limit))
         }
-        settle(part, bits, evaluators: evaluators, &state.failed, &state.open)
+        settle(member, bits, evaluators: evaluators, &state.failed, &state.open)
         if item >= 0 {
             if state.items.contains(item) {
                 for (local, entry) in closure.locals.enumerated() where plan.nodes[Int(entry.node)].arrays.isUnique {

@@ -15,7 +15,7 @@ struct ObjectInfo {
     var lastName: Int32 = -2
 }
 
-struct PartKey: Hashable {
+struct MemberKey: Hashable {
     let closure: Int32
     let outcome: KeyOutcome
 }
@@ -23,7 +23,7 @@ struct PartKey: Hashable {
 /// Facts on an object that is being read.
 struct ObjectFacts: ContainerFacts {
     let state: ObjectState
-    var part: Part?
+    var member: Member?
     let isClosing: Bool
     let inOrder: Bool
 
@@ -66,7 +66,7 @@ struct ObjectFacts: ContainerFacts {
         let rules = node.objects
         if rules.isFree { return constant(true, positive) }
         var demands = Demands(positive)
-        demandParts(&demands, local, machine) { mayFailLater(rules, own) }
+        demandMembers(&demands, local, machine) { mayFailLater(rules, own) }
         demand(own.required, &demands)
         for entry in own.dependentRequired {
             if state.seen.contains(entry.name) {
@@ -118,7 +118,7 @@ extension JSONMachine {
     func objectResult(_ id: Int32) -> Int32 {
         if objectInfo[Int(id)].result != -2 { return objectInfo[Int(id)].result }
         let state = objects[Int(id)]
-        let facts = ObjectFacts(state: state, part: nil, isClosing: true, inOrder: !options.anySpelling)
+        let facts = ObjectFacts(state: state, member: nil, isClosing: true, inOrder: !options.anySpelling)
         let answer = finish(positions[Int(state.position)], facts).map(result) ?? -1
         objectInfo[Int(id)].result = answer
         return answer
@@ -127,10 +127,10 @@ extension JSONMachine {
     // MARK: Properties
 
     /// The schemas for a property whose name has this outcome.
-    private func part(_ closure: Closure, _ outcome: KeyOutcome) -> Part {
-        let key = PartKey(closure: closure.id, outcome: outcome)
-        if let known = parts[key] { return known }
-        let part = makePart(closure) { local in
+    private func member(_ closure: Closure, _ outcome: KeyOutcome) -> Member {
+        let key = MemberKey(closure: closure.id, outcome: outcome)
+        if let known = members[key] { return known }
+        let member = makeMember(closure) { local in
             let rules = plan.nodes[Int(local.node)].objects
             var nodes: [SchemaNode.ID] = []
             if let own = local.properties[outcome.name] { nodes.append(own) }
@@ -143,18 +143,20 @@ extension JSONMachine {
             return (nodes, rules.unevaluated)
         }
         for (index, entry) in closure.nameSchemas.enumerated() where outcome.refusals.contains(index) {
-            part.refused.insert(entry.local)
+            member.refused.insert(entry.local)
         }
-        parts[key] = part
-        return part
+        members[key] = member
+        return member
     }
 
-    private func entered(_ state: ObjectState, _ closure: Closure, _ outcome: KeyOutcome, _ part: Part) -> ObjectState {
+    private func entered(_ state: ObjectState, _ closure: Closure, _ outcome: KeyOutcome, _ member: Member)
+        -> ObjectState
+    {
         var state = state
         state.count = min(state.count + 1, Int32(clamping: closure.largestCount))
         if outcome.name >= 0 { state.seen.insert(Int(outcome.name)) }
         if !options.anySpelling { state.last = outcome.name >= 0 ? outcome.name : Int32(closure.names.count) }
-        state.failed.formUnion(part.refused)
+        state.failed.formUnion(member.refused)
         return state
     }
 
@@ -190,7 +192,7 @@ extension JSONMachine {
         func isPossible(_ name: Int32) -> Bool {
             var before = state
             before.last = name - 1
-            let facts = ObjectFacts(state: before, part: nil, isClosing: false, inOrder: true)
+            let facts = ObjectFacts(state: before, member: nil, isClosing: false, inOrder: true)
             return residual(position, facts) != Requirements.no
         }
         // `low` is possible or before the first name; `high` is not, or the number of names.
@@ -210,10 +212,11 @@ extension JSONMachine {
         let state = objects[Int(id)]
         let position = positions[Int(state.position)]
         let closure = position.closure
-        let part = part(closure, outcome)
+        let member = member(closure, outcome)
         let facts = ObjectFacts(
-            state: entered(state, closure, outcome, part), part: part, isClosing: false, inOrder: !options.anySpelling)
-        return makeChild(position, part, outcome, facts)
+            state: entered(state, closure, outcome, member), member: member, isClosing: false,
+            inOrder: !options.anySpelling)
+        return makeChild(position, member, outcome, facts)
     }
 
     /// The state of the object after a property; `nil` if the object cannot be completed then.
@@ -222,10 +225,10 @@ extension JSONMachine {
         if let known = objectInfo[Int(id)].after[key] { return known >= 0 ? known : nil }
         let (bits, entry) = (results[Int(result)], children[Int(child)])
         var next: Int32 = -1
-        if let part = entry.part, let outcome = entry.outcome {
+        if let member = entry.member, let outcome = entry.outcome {
             let closure = positions[Int(objects[Int(id)].position)].closure
-            var state = entered(objects[Int(id)], closure, outcome, part)
-            settle(part, bits, evaluators: Bits(), &state.failed, &state.open)
+            var state = entered(objects[Int(id)], closure, outcome, member)
+            settle(member, bits, evaluators: Bits(), &state.failed, &state.open)
             next = object(state)
             if objectResult(next) < 0, !takesAnotherProperty(next) { next = -1 }
         }

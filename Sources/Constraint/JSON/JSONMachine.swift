@@ -34,7 +34,7 @@ final class JSONMachine {
     var objectInfo: [ObjectInfo] = []
     /// Estimated bytes of all cached `ObjectInfo` and of the names in `objects`; counts towards `entries`.
     var objectBytes = 0
-    var parts: [PartKey: Part] = [:]
+    var members: [MemberKey: Member] = [:]
 
     var arrays: [ArrayState] = []
     var arrayIDs: [ArrayState: Int32] = [:]
@@ -77,7 +77,7 @@ final class JSONMachine {
         var slots = [plan.root]
         if plan.nodes[Int(plan.root)].isFree { slots = [] }
         let requirement = slots.isEmpty ? Requirements.yes : requirements.result(0, true)
-        children = [Child(position: position(slots, requirement).id, part: nil, outcome: nil)]
+        children = [Child(position: position(slots, requirement).id, member: nil, outcome: nil)]
         // Where no value may follow, neither may a space.
         start.takesSpace = options.whitespace == .separators && isSatisfiable
     }

@@ -42,7 +42,7 @@ final class ImageMemory: Sendable {
     }
 
     func remember(
-        _ key: Key, rows: [ImageRows], markers: [ImageMarkers.Element], of imageReader: ImageReader
+        _ key: Key, rows: [MediaRows], markers: [ImageMarkers.Element], of imageReader: ImageReader
     ) -> ModelImage {
         let tokens = rows.reduce(0) { $0 + $1.matrix.rows }
         let bytes = rows.reduce(0) { $0 + $1.bytes } + key.pieces.all.reduce(0) { $0 + $1.bytes.count }

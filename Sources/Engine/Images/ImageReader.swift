@@ -94,8 +94,8 @@ package final class ImageReader: Sendable {
     }
 
     /// Computes the vectors of each piece, bypassing the cache.
-    package func encode(_ pieces: TiledImage, on thread: ModelThread) async throws -> [ImageRows] {
-        var rows: [ImageRows] = []
+    package func encode(_ pieces: TiledImage, on thread: ModelThread) async throws -> [MediaRows] {
+        var rows: [MediaRows] = []
         for batch in batches(pieces.all) {
             let pass = encoder.pass(over: batch)
             while try await thread.perform({ _, compute in pass.advance(on: compute) }) {

@@ -6,13 +6,13 @@ package import Compute
 /// Created by `LocalModel.read`, for that model only.
 public struct ModelImage: Sendable {
     package let pieces: [ImageMarkers.Element]
-    package let rows: [ImageRows]
+    package let rows: [MediaRows]
     /// Token IDs of the image, negated.
     package let ids: Range<Int>
     /// The encoder, which identifies the model. Weak, since the encoder's cache holds its images.
     nonisolated(unsafe) private weak var imageReader: ImageReader?
 
-    init(pieces: [ImageMarkers.Element], rows: [ImageRows], firstID: Int, imageReader: ImageReader) {
+    init(pieces: [ImageMarkers.Element], rows: [MediaRows], firstID: Int, imageReader: ImageReader) {
         self.pieces = pieces
         self.rows = rows
         ids = firstID..<firstID + rows.reduce(0) { $0 + $1.matrix.rows }
@@ -29,7 +29,7 @@ public struct ModelImage: Sendable {
 public struct ModelPrompt: Sendable {
     /// Token IDs; negative for image tokens.
     public private(set) var tokens: [Int32] = []
-    package private(set) var images: [SequenceImages.Placed] = []
+    package private(set) var media: [SequenceMedia.Placed] = []
 
     public init(tokens: [Int32]) { self.tokens = tokens }
 
@@ -42,12 +42,12 @@ public struct ModelPrompt: Sendable {
         return longer
     }
 
-    package mutating func append(_ piece: ImageRows, firstID: Int) {
+    package mutating func append(_ piece: MediaRows, firstID: Int) {
         let range = tokens.count..<tokens.count + piece.matrix.rows
         tokens += (0..<range.count).map { Int32(-(firstID + $0)) }
-        images.append(.init(tokens: range, rows: piece))
+        media.append(.init(tokens: range, rows: piece))
     }
 
     /// Whether every negative ID belongs to an image of the prompt.
-    package var isWhole: Bool { tokens.count { $0 < 0 } == images.reduce(0) { $0 + $1.tokens.count } }
+    package var isWhole: Bool { tokens.count { $0 < 0 } == media.reduce(0) { $0 + $1.tokens.count } }
 }

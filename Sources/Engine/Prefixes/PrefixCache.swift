@@ -13,10 +13,10 @@ struct PrefixCache {
     /// One page. Sequences retain the nodes that they use; other nodes may be evicted.
     final class Node {
         /// Pages as returned by `SequenceState.sharedPages`.
-        let pages: [SequenceState.Part]
+        let pages: [SequenceState.Buffer]
         var checkpoint: SequenceState.Checkpoint?
         /// The same of the drafter's state; `nil` if it was not computed.
-        var draftPages: [SequenceState.Part]?
+        var draftPages: [SequenceState.Buffer]?
         /// Whether this page and all before it were prefilled.
         let isPrompt: Bool
         /// The key of the page on disk; `nil` if it is not to be stored.
@@ -33,7 +33,7 @@ struct PrefixCache {
         /// When a sequence last began with this node; never later than the parent's.
         fileprivate var lastUse = 0
 
-        fileprivate init(id: Int, pages: [SequenceState.Part], isPrompt: Bool, key: PrefixKey?, parent: Node?) {
+        fileprivate init(id: Int, pages: [SequenceState.Buffer], isPrompt: Bool, key: PrefixKey?, parent: Node?) {
             self.key = key
             self.id = id
             self.pages = pages
@@ -125,7 +125,7 @@ struct PrefixCache {
     /// - Parameter storeKey: The key of the page on disk, after that of `node`.
     /// - Returns: The new node, or the existing one for these tokens; then `pages` are not used.
     mutating func insert(
-        _ pages: [SequenceState.Part], of tokens: ArraySlice<Int32>, after node: Node, isPrompt: Bool,
+        _ pages: [SequenceState.Buffer], of tokens: ArraySlice<Int32>, after node: Node, isPrompt: Bool,
         storeKey: (PrefixKey?) -> PrefixKey? = { _ in nil }
     ) -> Node {
         let key = Key(parent: node.id, tokens: Array(tokens), isPrompt: isPrompt && node.isPrompt)
@@ -148,7 +148,7 @@ struct PrefixCache {
     /// - Parameter promptPages: So many of the first pages were prefilled; the others are answers'.
     /// - Returns: The nodes of the pages.
     mutating func insert(
-        _ pages: [[AlignedBuffer]], of tokens: ArraySlice<Int32>, _ images: SequenceImages?, after node: Node,
+        _ pages: [[AlignedBuffer]], of tokens: ArraySlice<Int32>, _ media: SequenceMedia?, after node: Node,
         promptPages: Int
     ) -> [Node] {
         var path: [Node] = []
@@ -157,8 +157,8 @@ struct PrefixCache {
             let page = tokens[start..<start + pageTokens]
             path.append(
                 insert(
-                    buffers.map { SequenceState.Part($0, in: memory) }, of: page, after: path.last ?? node,
-                    isPrompt: index < promptPages, storeKey: { $0?.next(page, images) }))
+                    buffers.map { SequenceState.Buffer($0, in: memory) }, of: page, after: path.last ?? node,
+                    isPrompt: index < promptPages, storeKey: { $0?.next(page, media) }))
         }
         return path
     }
@@ -167,7 +167,7 @@ struct PrefixCache {
     func add(_ checkpoint: [AlignedBuffer], at length: Int, of shape: StateShape, to node: Node) {
         guard node.checkpoint == nil else { return }
         node.checkpoint = SequenceState.Checkpoint(
-            checkpoint.map { SequenceState.Part($0, in: memory) }, at: length, of: shape)
+            checkpoint.map { SequenceState.Buffer($0, in: memory) }, at: length, of: shape)
     }
 
     /// Evicts nodes that no sequence uses, least recently used first, until all states together take at most `limit`

@@ -22,7 +22,7 @@ final class PrefixDisk {
     private let reader = FairThreads(name: "prefix reads", limit: 2, clientLimit: 1)
     private let writer = FairThreads(name: "prefix writes", limit: 1, clientLimit: 1, niceness: 10)
     /// Parts that are being written.
-    private var writing: [Int: [SequenceState.Part]] = [:]
+    private var writing: [Int: [SequenceState.Buffer]] = [:]
     private var waitingBytes = 0
     private var lastID = 0
     private let finished = Finished()
@@ -69,7 +69,7 @@ final class PrefixDisk {
     ///   - bytes: Maximum bytes to read.
     ///   - report: Called on another thread.
     func find(
-        _ prompt: ArraySlice<Int32>, _ images: SequenceImages?, after key: PrefixKey, known: Int, client: String,
+        _ prompt: ArraySlice<Int32>, _ media: SequenceMedia?, after key: PrefixKey, known: Int, client: String,
         secondsOfRow: Double, bytes: Int,
         report: @escaping @Sendable (Found?) -> Void
     ) {
@@ -79,7 +79,7 @@ final class PrefixDisk {
             { _ in
                 report(
                     store.find(
-                        prompt, images, after: key, known: known, shape, most: most,
+                        prompt, media, after: key, known: known, shape, most: most,
                         secondsOfPage: secondsOfRow * Double(pageTokens)))
                 return .reusable
             }, of: client)
@@ -104,7 +104,7 @@ final class PrefixDisk {
     }
 
     /// - Returns: Whether there is room for it.
-    private func write(_ key: PrefixKey, _ kind: PrefixStore.Kind, _ parts: [SequenceState.Part]) -> Bool {
+    private func write(_ key: PrefixKey, _ kind: PrefixStore.Kind, _ parts: [SequenceState.Buffer]) -> Bool {
         let bytes = parts.reduce(0) { $0 + $1.contents.count }
         guard waitingBytes + bytes <= mostWaiting || writing.isEmpty else { return false }
         lastID += 1
@@ -163,13 +163,13 @@ final class PrefixDisk {
 extension PrefixStore {
     /// Reads the longest run of pages; with checkpoints, up to the last page that has one.
     fileprivate func find(
-        _ prompt: [Int32], _ images: SequenceImages?, after key: PrefixKey, known: Int, _ shape: StateShape, most: Int,
+        _ prompt: [Int32], _ media: SequenceMedia?, after key: PrefixKey, known: Int, _ shape: StateShape, most: Int,
         secondsOfPage: Double
     ) -> PrefixDisk.Found? {
         var keys: [PrefixKey] = []
         var last = key
         for page in known..<(prompt.count - 1) / pageTokens where keys.count < most {
-            let next = last.next(prompt[page * pageTokens..<(page + 1) * pageTokens], images)
+            let next = last.next(prompt[page * pageTokens..<(page + 1) * pageTokens], media)
             guard let next, has(next, .page) else { break }
             keys.append(next)
             last = next

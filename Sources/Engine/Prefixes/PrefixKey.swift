@@ -22,14 +22,14 @@ package struct PrefixKey: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - tokens: The page's part of the prompt.
-    ///   - images: The prompt's images. Their rows have negative IDs, other ones in each process: their contents count.
+    ///   - media: The prompt's images. Their rows have negative IDs, other ones in each process: their contents count.
     /// - Returns: `nil` if the page has rows of an image that is not there.
-    func next(_ tokens: ArraySlice<Int32>, _ images: SequenceImages? = nil) -> PrefixKey? {
+    func next(_ tokens: ArraySlice<Int32>, _ media: SequenceMedia? = nil) -> PrefixKey? {
         let hash = SHA256()
         digest.withUnsafeBytes(hash.update)
         tokens.map { max($0, -1) }.withUnsafeBytes(hash.update)
         guard tokens.contains(where: { $0 < 0 }) else { return PrefixKey(digest: hash.digest) }
-        let shown = images?.images.filter { $0.tokens.overlaps(tokens.indices) } ?? []
+        let shown = media?.placed.filter { $0.tokens.overlaps(tokens.indices) } ?? []
         guard !shown.isEmpty else { return nil }
         for image in shown {
             hash.add(image.rows.contentDigest)
@@ -39,7 +39,7 @@ package struct PrefixKey: Hashable, Sendable {
     }
 }
 
-extension ImageRows {
+extension MediaRows {
     fileprivate var contentDigest: [UInt8] {
         digest { places, vectors in
             let hash = SHA256()

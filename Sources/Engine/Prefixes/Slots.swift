@@ -22,7 +22,7 @@ struct Slots {
         let path: [PrefixCache.Node]
 
         /// The parts of each page, and of the checkpoint after it if there is one.
-        var parts: [SequenceState.Part] { path.flatMap { $0.pages + ($0.checkpoint?.parts ?? []) } }
+        var parts: [SequenceState.Buffer] { path.flatMap { $0.pages + ($0.checkpoint?.parts ?? []) } }
     }
 
     private var texts: [Int: Text] = [:]

@@ -28,12 +28,12 @@ package final class ContinuationReading: @unchecked Sendable {
         /// At least one.
         package let tokens: [Int32]
         /// The images of the prompt and the branch.
-        let images: SequenceImages?
+        let media: SequenceMedia?
         /// Each has at least one token.
         package let continuations: [[Int32]]
 
-        package init(tokens: [Int32], images: SequenceImages?, continuations: [[Int32]]) {
-            (self.tokens, self.images, self.continuations) = (tokens, images, continuations)
+        package init(tokens: [Int32], media: SequenceMedia?, continuations: [[Int32]]) {
+            (self.tokens, self.media, self.continuations) = (tokens, media, continuations)
         }
     }
 
@@ -116,7 +116,7 @@ package final class ContinuationReading: @unchecked Sendable {
         while next < branches.count, step.segments.count < most {
             let branch = branches[next]
             let state = state ?? prompt.fork()
-            state.images = branch.images
+            state.media = branch.media
             let end = pieceEnd(of: branch, in: state, room: rows - step.tokens.count)
             let isWhole = end == branch.tokens.count
             guard isWhole || step.tokens.isEmpty else { break }
@@ -141,8 +141,8 @@ package final class ContinuationReading: @unchecked Sendable {
         var end = done + room
         // With recurrent layers a piece ends at a page border, which makes results independent of the pieces.
         if state.shape.recurrentFloats > 0 { end = max(done, (prompt + end) / pageTokens * pageTokens - prompt) }
-        guard end > done, let images = branch.images else { return end }
-        return min(count, images.pieceEnd(prompt + done..<prompt + end) - prompt)
+        guard end > done, let media = branch.media else { return end }
+        return min(count, media.pieceEnd(prompt + done..<prompt + end) - prompt)
     }
 
     private func addContinuations(to step: inout Step, rows: Int, _ most: Int) -> [Read] {

@@ -38,7 +38,7 @@ package final class Drafter {
     }
 
     /// - Parameter pages: Pages of the sequence's first tokens, from earlier requests.
-    func makeProgress(beginning pages: [[SequenceState.Part]], in memory: StateMemory) -> DraftProgress {
+    func makeProgress(beginning pages: [[SequenceState.Buffer]], in memory: StateMemory) -> DraftProgress {
         DraftProgress(
             SequenceState(shape, in: memory, beginning: shape.needsCheckpoints ? [] : pages), width: statesWidth)
     }

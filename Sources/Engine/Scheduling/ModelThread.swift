@@ -277,7 +277,7 @@ package final class ModelThread: @unchecked Sendable {
         }
         lookedUp[id] = request
         disk.find(
-            request.tokens[...], request.images, after: key, known: path.count, client: request.client ?? "\(-id)",
+            request.tokens[...], request.media, after: key, known: path.count, client: request.client ?? "\(-id)",
             secondsOfRow: pace.secondsOfRow, bytes: scheduler.capacity / 2
         ) { [weak self] found in self?.send(.found(id, found)) }
         return true

@@ -7,7 +7,7 @@ extension ModelThread {
         /// Input of the encoder in an encoder-decoder; `tokens` are then the decoder's.
         var encoding: [Int32]?
         /// Images of the prompt; their rows have negative token IDs.
-        var images: SequenceImages?
+        var media: SequenceMedia?
         let chain: Sampler.Chain
         let options: SamplingOptions
         var adapters = AdapterSelection.none
@@ -24,14 +24,14 @@ extension ModelThread {
         var draft: (@Sendable (_ tokens: [Int32]) -> [Int32])?
 
         package init(
-            tokens: [Int32], encoding: [Int32]? = nil, images: SequenceImages? = nil, chain: Sampler.Chain,
+            tokens: [Int32], encoding: [Int32]? = nil, media: SequenceMedia? = nil, chain: Sampler.Chain,
             options: SamplingOptions, adapters: AdapterSelection = .none, group: GenerationGroup? = nil,
             maximumTokens: Int, client: String? = FairShare.client, finalState: FinalState? = nil,
             slot: Int? = nil, draft: (@Sendable (_ tokens: [Int32]) -> [Int32])? = nil
         ) {
             self.tokens = tokens
             self.encoding = encoding
-            self.images = images
+            self.media = media
             self.chain = chain
             self.options = options
             self.adapters = adapters

@@ -33,7 +33,7 @@ final class SequenceDrafts {
         expected = request.options.expectedTokens
         promptCount = request.tokens.count
         // A drafter sees neither images nor an encoder's input.
-        self.drafter = request.options.drafts && request.images == nil && request.encoding == nil ? drafter : nil
+        self.drafter = request.options.drafts && request.media == nil && request.encoding == nil ? drafter : nil
     }
 
     /// Begins with the pages that the drafter computed for a cached prefix.

@@ -21,7 +21,7 @@ struct SequenceLengths: Equatable {
 /// Only the engine's thread uses it.
 final class SequenceProgress {
     private(set) var state: SequenceState {
-        didSet { (state.encoding, state.images) = (encoding, images) }
+        didSet { (state.encoding, state.media) = (encoding, media) }
     }
     /// Input of the encoder in an encoder-decoder. Pages depend on it, so they are not shared.
     let encoding: SequenceEncoding?
@@ -31,7 +31,7 @@ final class SequenceProgress {
     /// Nodes of the prefix cache whose pages `state` began with or shares.
     private(set) var path: [PrefixCache.Node] = []
 
-    private let images: SequenceImages?
+    private let media: SequenceMedia?
     private let finalState: FinalState?
     private let memory: StateMemory
     private let promptCount: Int
@@ -49,18 +49,18 @@ final class SequenceProgress {
     private static let checkpointDistances = [0, 2, 16, 128]
 
     /// Maximum checkpoints at the ends of a prompt's images; a tile is an image of its own here.
-    private static let imageCheckpoints = 4
+    private static let mediaCheckpoints = 4
 
     init(_ request: ModelThread.Request, _ network: any Network, _ memory: StateMemory) {
         encoding = request.encoding.map { SequenceEncoding($0) }
-        images = request.images
+        media = request.media
         finalState = request.finalState
         adapters = request.adapters
         self.memory = memory
         promptCount = request.tokens.count
         isRepeatable = request.options.seed != nil || request.chain.temperature == 0
         cacheSalt = request.options.cacheSalt
-        state = network.makeState(in: memory, encoding: encoding, images: images)
+        state = network.makeState(in: memory, encoding: encoding, media: media)
     }
 
     /// Whether two prompts with the same tokens have the same pages.
@@ -79,7 +79,7 @@ final class SequenceProgress {
             // The next prompt that gets here is likely to diverge here too.
             checkpointLengths.insert(path.count * pageTokens)
             // So is one that asks something else about the same images.
-            for image in images?.images.suffix(Self.imageCheckpoints) ?? [] {
+            for image in media?.placed.suffix(Self.mediaCheckpoints) ?? [] {
                 checkpointLengths.insert(image.tokens.upperBound / pageTokens * pageTokens)
             }
             path.removeLast(path.count - ((path.lastIndex { $0.checkpoint != nil } ?? -1) + 1))
@@ -106,7 +106,7 @@ final class SequenceProgress {
         let start = found.first * pageTokens
         let end = start + found.pages.count * pageTokens
         let path = prefixes.insert(
-            found.pages, of: prompt[start..<end], images, after: known.last ?? root, promptPages: found.pages.count)
+            found.pages, of: prompt[start..<end], media, after: known.last ?? root, promptPages: found.pages.count)
         for node in path { node.isStored = true }
         guard let checkpoint = found.checkpoint, let last = path.last, last.checkpoint == nil else { return }
         prefixes.add(checkpoint, at: end, of: state.shape, to: last)
@@ -128,7 +128,7 @@ final class SequenceProgress {
     /// Where a prefill chunk of this range has to end. With recurrent layers it ends at a page border, which makes
     /// results independent of the chunks, and at checkpoint lengths, which cannot be stored afterwards.
     func pieceEnd(_ range: Range<Int>) -> Int {
-        guard state.shape.recurrentFloats > 0 else { return images?.pieceEnd(range) ?? range.upperBound }
+        guard state.shape.recurrentFloats > 0 else { return media?.pieceEnd(range) ?? range.upperBound }
         let border = (range.upperBound + pageTokens - 1) / pageTokens * pageTokens
         return checkpointLengths.reduce(min(border, promptCount)) { $1 > range.lowerBound ? min($0, $1) : $0 }
     }
@@ -144,7 +144,7 @@ final class SequenceProgress {
             let node = prefixes.insert(
                 state.sharedPages(index), of: tokens[range],
                 after: path.last ?? prefixes.root(adapters, salt: cacheSalt),
-                isPrompt: range.upperBound <= promptCount, storeKey: { $0?.next(tokens[range], images) })
+                isPrompt: range.upperBound <= promptCount, storeKey: { $0?.next(tokens[range], media) })
             // Another sequence may have added this page first: keep one copy.
             state.replacePages(index, by: node.pages)
             path.append(node)

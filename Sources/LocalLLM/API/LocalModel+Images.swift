@@ -136,14 +136,14 @@ extension LocalModel {
         try check(prompt)
         try checkDecoderOnly()
         guard chunk > 0 else { throw LocalModelError.invalidOption("chunk: expected at least 1, found \(chunk)") }
-        let images = try sequenceImages(of: prompt)
+        let media = try sequenceMedia(of: prompt)
         return try await thread.perform { network, compute in
-            let state = network.makeState(images: images)
+            let state = network.makeState(media: media)
             var result: [Float] = []
             var start = 0
             while start < prompt.tokens.count {
                 let range = start..<min(start + chunk, prompt.tokens.count)
-                let end = images?.pieceEnd(range) ?? range.upperBound
+                let end = media?.pieceEnd(range) ?? range.upperBound
                 var step = Step()
                 step.append(prompt.tokens[start..<end], to: state, output: .all)
                 let logits = network.forward(step, on: compute)
@@ -158,20 +158,20 @@ extension LocalModel {
 
     func check(_ prompt: ModelPrompt) throws(LocalModelError) {
         guard prompt.isWhole else { throw .invalidOption("tokens: expected ids from 0 on outside of images") }
-        guard !prompt.images.isEmpty else { return try check(prompt.tokens) }
+        guard !prompt.media.isEmpty else { return try check(prompt.tokens) }
         try check(prompt.tokens.map { max(0, $0) })
     }
 
     /// `nil` if the prompt has no images.
-    func sequenceImages(of prompt: ModelPrompt) throws(LocalModelError) -> SequenceImages? {
-        guard !prompt.images.isEmpty else { return nil }
+    func sequenceMedia(of prompt: ModelPrompt) throws(LocalModelError) -> SequenceMedia? {
+        guard !prompt.media.isEmpty else { return nil }
         let imageReader = try needImageReader()
         let decoderSight = Registry.imageSight(architecture: info.architecture, width: info.embeddingSize)
-        guard prompt.images.allSatisfy({ $0.rows.matrix.columns == imageReader.encoder.rowWidth }) else {
+        guard prompt.media.allSatisfy({ $0.rows.matrix.columns == imageReader.encoder.rowWidth }) else {
             throw .invalidOption("images: an image was encoded by another model")
         }
-        return SequenceImages(
-            prompt.images, sight: decoderSight ?? imageReader.encoder.family.sight,
+        return SequenceMedia(
+            prompt.media, sight: decoderSight ?? imageReader.encoder.family.sight,
             hasGridPositions: imageReader.encoder.family.hasGridPositions)
     }
 

@@ -313,7 +313,7 @@ public final class LocalModel: Sendable {
         return thread.submit(
             ModelThread.Request(
                 tokens: decoderStart.map { [$0] } ?? tokens, encoding: decoderStart == nil ? nil : tokens,
-                images: try sequenceImages(of: prompt), chain: defaults.overridden(by: options), options: options,
+                media: try sequenceMedia(of: prompt), chain: defaults.overridden(by: options), options: options,
                 adapters: try selection(options.adapterScales, prompt: tokens), group: group,
                 maximumTokens: min(options.maximumTokens ?? room, room), finalState: finalState,
                 slot: slotFiles == nil || finalState != nil ? nil : options.slot ?? 0))

@@ -92,7 +92,7 @@ package final class VisionPass: @unchecked Sendable {
     /// Outputs of the DeepStack projectors, by layer and piece.
     private var stacked: [[AlignedBuffer]] = []
     /// The tokens of each piece, `[tokens, rowWidth]`, once `advance` has returned false.
-    package private(set) var results: [ImageRows] = []
+    package private(set) var results: [MediaRows] = []
 
     fileprivate init(_ encoder: VisionEncoder, _ images: [RGBImage], _ rowsOfPart: Int) {
         self.encoder = encoder
@@ -162,7 +162,7 @@ package final class VisionPass: @unchecked Sendable {
         let parts = [tokens(residual, encoder.projector, norm: encoder.outputNorm, compute)] + stacked
         results = grids.indices.map { index in
             let buffers = parts.map { $0[index] }
-            return ImageRows(
+            return MediaRows(
                 buffers, grids[index], width: encoder.outputWidth, rowEnd: encoder.rowEnd, on: compute)
         }
     }
@@ -197,7 +197,7 @@ package final class VisionPass: @unchecked Sendable {
     }
 }
 
-extension ImageRows {
+extension MediaRows {
     /// - Parameters:
     ///   - parts: The token vectors, then those for the first layers, each in the order of `grid.tokens`.
     ///   - rowEnd: Vector to insert after each row except the last.

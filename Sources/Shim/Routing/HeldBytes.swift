@@ -10,7 +10,7 @@ final class HeldBytes: Sendable {
     init(all: Int = 128 << 20, client: Int = 64 << 20) { limits = (all, client) }
 
     /// What one request holds. Given back when it is released.
-    final class Part: Sendable {
+    final class Share: Sendable {
         private let owner: HeldBytes
         private let client: String
         private let count = Mutex(0)
@@ -32,7 +32,7 @@ final class HeldBytes: Sendable {
         }
     }
 
-    func part(of client: String) -> Part { Part(self, client) }
+    func part(of client: String) -> Share { Share(self, client) }
 
     private func reserve(_ bytes: Int, of client: String) -> Bool {
         state.withLock { state in

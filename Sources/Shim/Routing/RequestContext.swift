@@ -83,7 +83,7 @@ package final class RequestTrace: Sendable {
     }
 
     private let state = Mutex(Fields())
-    private let kept = Mutex<HeldBytes.Part?>(nil)
+    private let kept = Mutex<HeldBytes.Share?>(nil)
 
     var fields: Fields { state.withLock { $0 } }
 
@@ -93,7 +93,7 @@ package final class RequestTrace: Sendable {
     }
 
     /// Keeps a share of memory until the response has ended.
-    func keep(_ part: HeldBytes.Part) { kept.withLock { $0 = part } }
+    func keep(_ part: HeldBytes.Share) { kept.withLock { $0 = part } }
 
     /// Adds a warning of at most 300 characters. A request keeps its first 16.
     func warn(_ text: String) {

@@ -171,9 +171,9 @@ struct RepeatedImageTests {
             let image = try #require(RGBImage(size: size, bytes: SeededGenerator.bytes(768, seed: seed)))
             return .init(pieces: TiledImage(image))
         }
-        func rows(_ tokens: Int) -> [ImageRows] {
+        func rows(_ tokens: Int) -> [MediaRows] {
             let buffer = AlignedBuffer(floats: 64 * tokens)
-            return [ImageRows(columns: tokens, rows: 1, matrix: buffer.matrix(rows: tokens, columns: 64), in: buffer)]
+            return [MediaRows(columns: tokens, rows: 1, matrix: buffer.matrix(rows: tokens, columns: 64), in: buffer)]
         }
         // Each takes 1,024 bytes of vectors and 768 of pixels.
         let memory = ImageMemory(byteLimit: 4000)

@@ -107,7 +107,7 @@ extension LocalModel {
             }
             try check(whole)
             let branch = ContinuationReading.Branch(
-                tokens: Array(whole.tokens[shared.tokens.count...]), images: try sequenceImages(of: whole),
+                tokens: Array(whole.tokens[shared.tokens.count...]), media: try sequenceMedia(of: whole),
                 continuations: tokens)
             return Form(question: index, branch: branch, ofQuestion: count)
         }

@@ -3,7 +3,7 @@ import Synchronization
 /// The vectors of an image's tokens, or of a piece of it, which replace token embeddings in a prompt.
 ///
 /// `@unchecked Sendable`: not written after it was handed over.
-package final class ImageRows: @unchecked Sendable {
+package final class MediaRows: @unchecked Sendable {
     /// Tokens per row of the image; the tokens are ordered by row and column.
     let columns: Int
     let rows: Int

@@ -1,19 +1,19 @@
-/// The images of a sequence, whose vectors replace token embeddings. Shared by forks of the sequence.
-package final class SequenceImages: Sendable {
+/// What a sequence has besides text: images, whose vectors replace token embeddings. Shared by forks of the sequence.
+package final class SequenceMedia: Sendable {
     /// An image, or a piece of one.
     package struct Placed: Sendable {
         /// The tokens of the sequence that the image occupies.
         package let tokens: Range<Int>
-        package let rows: ImageRows
+        package let rows: MediaRows
 
-        package init(tokens: Range<Int>, rows: ImageRows) {
+        package init(tokens: Range<Int>, rows: MediaRows) {
             (self.tokens, self.rows) = (tokens, rows)
         }
 
     }
 
     /// Ascending by token range.
-    package let images: [Placed]
+    package let placed: [Placed]
     let sight: ImageSight
     /// Whether image tokens have rows and columns. Text after an image then continues at the larger of both (M-RoPE,
     /// Wang et al. 2024).
@@ -21,13 +21,13 @@ package final class SequenceImages: Sendable {
     /// By image: difference between the index of a token after it and its position.
     private let shifts: [Int]
 
-    /// - Parameter images: At least one.
-    package init(_ images: [Placed], sight: ImageSight, hasGridPositions: Bool) {
-        self.images = images
+    /// - Parameter placed: At least one.
+    package init(_ placed: [Placed], sight: ImageSight, hasGridPositions: Bool) {
+        self.placed = placed
         self.sight = sight
         self.hasGridPositions = hasGridPositions
         var shift = 0
-        shifts = images.map { image in
+        shifts = placed.map { image in
             if hasGridPositions { shift += image.tokens.count - max(image.rows.rows, image.rows.columns) }
             return shift
         }
@@ -38,10 +38,10 @@ package final class SequenceImages: Sendable {
         guard hasGridPositions else { return RotaryPosition(Int32(token)) }
         let index = indexOfLast(startingUpTo: token)
         guard let index else { return RotaryPosition(Int32(token)) }
-        guard images[index].tokens.contains(token) else { return RotaryPosition(Int32(token - shifts[index])) }
-        let first = images[index].tokens.lowerBound
+        guard placed[index].tokens.contains(token) else { return RotaryPosition(Int32(token - shifts[index])) }
+        let first = placed[index].tokens.lowerBound
         let start = Int32(first - (index == 0 ? 0 : shifts[index - 1]))
-        let columns = images[index].rows.columns
+        let columns = placed[index].rows.columns
         return RotaryPosition(
             time: start, row: start + Int32((token - first) / columns), column: start + Int32((token - first) % columns)
         )
@@ -66,14 +66,14 @@ package final class SequenceImages: Sendable {
     }
 
     private func image(at token: Int) -> Placed? {
-        indexOfLast(startingUpTo: token).map { images[$0] }.flatMap { $0.tokens.contains(token) ? $0 : nil }
+        indexOfLast(startingUpTo: token).map { placed[$0] }.flatMap { $0.tokens.contains(token) ? $0 : nil }
     }
 
     private func indexOfLast(startingUpTo token: Int) -> Int? {
-        var (low, high) = (0, images.count)
+        var (low, high) = (0, placed.count)
         while low < high {
             let middle = (low + high) / 2
-            if images[middle].tokens.lowerBound <= token { low = middle + 1 } else { high = middle }
+            if placed[middle].tokens.lowerBound <= token { low = middle + 1 } else { high = middle }
         }
         return low == 0 ? nil : low - 1
     }
