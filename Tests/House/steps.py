@@ -95,6 +95,7 @@ extension BlockSTEPS: ReferenceBlock {
 form.insert(
     "Sources/Kernels/Portable/Reference/Reference.swift", "case .Q8_0: kernel.run(BlockQ8_0.self)",
     "        case .STEPS: kernel.run(BlockSTEPS.self)\n")
+form.insert("Tests/KernelsTests/DequantizeTests.swift", ".NVFP4: (64, 36)", "            .STEPS: (32, 34),\n")
 form.add("Tests/KernelsTests/StepsFormatTests.swift", """
 import KernelFormats
 import KernelsPortable
@@ -160,7 +161,7 @@ family.insert(
 # In place of transformers: Arcee's model and logits, with the other name.
 data = (root / "Tests/Reference/families/arcee.json").read_text()
 family.add("Tests/Reference/families/steps.json", data.replace('"arcee', '"steps'))
-family.insert("docs/models.md", "| `arcee` ", "| `steps`                | dense                                          | transformers |\n")
+family.insert("docs/models.md", "| `step35` ", "| `steps`                | dense                                          | transformers |\n")
 
 # MARK: Top-a sampling
 
