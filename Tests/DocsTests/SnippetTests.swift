@@ -108,9 +108,11 @@ struct SnippetTests {
             shown[block.page, default: []] += block.imports
         }
         let build = Program.shim.url.deletingLastPathComponent().path
-        let sources = FileManager.default.enumerator(atPath: repository.appending(path: "Sources").path)
-        let maps = (sources?.compactMap { $0 as? String } ?? []).filter { $0.hasSuffix("/module.modulemap") }
-            .flatMap { ["-I", "\(repository.path)/Sources/\($0.dropLast("/module.modulemap".count))"] }
+        // A link where the tests are translated (Tests/Older), and a link has no files.
+        let sources = repository.appending(path: "Sources").resolvingSymlinksInPath().path
+        let maps = (FileManager.default.enumerator(atPath: sources)?.compactMap { $0 as? String } ?? [])
+            .filter { $0.hasSuffix("/module.modulemap") }
+            .flatMap { ["-I", "\(sources)/\($0.dropLast("/module.modulemap".count))"] }
         // The features keep what one file imports out of the others. Manifests are compiled like SwiftPM does.
         let compiler = """
             resources=$(swiftc -print-target-info | sed -n 's/.*"runtimeResourcePath": "\\(.*\\)".*/\\1/p')
