@@ -100,7 +100,11 @@ func _mm512_shuffle_epi8(_ a: __m512i, _ b: __m512i) -> __m512i {
 func _mm512_dpbusd_epi32(_ sums: __m512i, _ a: __m512i, _ b: __m512i) -> __m512i {
     var sums = elements(sums)
     for byte: Int32 in 0..<4 {
-        sums &+= ((elements(a) &>> (8 &* byte)) & 255) &* ((elements(b) &<< (24 &- 8 &* byte)) &>> 24)
+        // One at a time: Swift 6.0 gives up on the whole expression.
+        let unsigned = (elements(a) &>> (8 &* byte)) & 255
+        let left = elements(b) &<< (24 &- 8 &* byte)
+        let signed = left &>> 24
+        sums &+= unsigned &* signed
     }
     return register(sums)
 }
