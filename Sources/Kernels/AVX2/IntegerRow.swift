@@ -25,7 +25,7 @@ public func multiplyTokens(_ product: PackedProduct) {
 extension PackedProduct: PackedKernel {
     @inline(__always)
     func run<Format: PackedFormat>(_ format: Format.Type) {
-        let trailing = self.trailing ?? weights
+        let trailing = self.trailing.map { UnsafeRawPointer($0) } ?? weights
         for group in 0..<groups {
             let first = group &* blocks
             let row = Row(

@@ -346,7 +346,7 @@ private func multiply<Format: PackedFormat, S: Shape>(
     let partBytes = layout.blockBytes / layout.parts
     let trailingBytes = product.blocks &* PackedLayout.trailingBytes
     var trailing = block
-    if Format.isSplit, let first = product.trailing { trailing = first + group &* trailingBytes }
+    if Format.isSplit, let first = product.trailing { trailing = UnsafeRawPointer(first) + group &* trailingBytes }
     let toSecondTrailing = hasSecond ? trailingBytes : 0
     /// Read only with `Offsets.ofBounds`; the results' address stands for none.
     var bounds = product.bounds ?? UnsafePointer(product.c)

@@ -185,7 +185,7 @@ public struct PackedProduct {
     public var tile: UnsafeRawPointer
     public var tokens: Int
     /// `[tokens]`: what results are multiplied by; `nil` if the tile has its scales.
-    public var scales: UnsafePointer<Float>?
+    @OptionalPointer public var scales: UnsafePointer<Float>?
     /// `groups` groups of `blocks` packed blocks each, which cover all columns of the matrix.
     public var weights: UnsafeRawPointer
     public var groups: Int
@@ -194,10 +194,10 @@ public struct PackedProduct {
     public var c: UnsafeMutablePointer<Float>
     public var cStride: Int
     /// With the layout `leadingQ8_0`: the trailing part of the first group, or `bounds` for upper bounds of the results.
-    public var trailing: UnsafeRawPointer?
+    @OptionalPointer public var trailing: UnsafePointer<UInt8>?
     /// `[blocks][columns of the tile]`, at the second column of each token. A block's share of the upper bound is its scale
     /// times the difference of the leading part's product and this.
-    public var bounds: UnsafePointer<Float>?
+    @OptionalPointer public var bounds: UnsafePointer<Float>?
 
     @inlinable
     public init(
@@ -205,7 +205,7 @@ public struct PackedProduct {
         weights: UnsafeRawPointer, groups: Int, blocks: Int, c: UnsafeMutablePointer<Float>, cStride: Int,
         trailing: UnsafeRawPointer? = nil, bounds: UnsafePointer<Float>? = nil
     ) {
-        (self.trailing, self.bounds) = (trailing, bounds)
+        (self.trailing, self.bounds) = (trailing?.assumingMemoryBound(to: UInt8.self), bounds)
         (self.layout, self.tile, self.tokens, self.scales) = (layout, tile, tokens, scales)
         (self.weights, self.groups, self.blocks) = (weights, groups, blocks)
         (self.c, self.cStride) = (c, cStride)

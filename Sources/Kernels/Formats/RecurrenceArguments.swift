@@ -10,7 +10,7 @@ public struct SmallProduct {
     public var b: UnsafePointer<Float>
     public var bStride: Int
     /// Factors on the rows of `c`, `decayStride` apart (0: one for all); `nil`: `c` is overwritten.
-    public var decay: UnsafePointer<Float>?
+    @OptionalPointer public var decay: UnsafePointer<Float>?
     public var decayStride: Int
     /// `[rows][columns]`, rows `cStride` apart.
     public var c: UnsafeMutablePointer<Float>
@@ -61,7 +61,7 @@ public struct Convolution {
     public var inputs: UnsafePointer<UnsafePointer<Float>>
     /// `[taps][channels]`.
     public var weights: UnsafePointer<Float>
-    public var bias: UnsafePointer<Float>?
+    @OptionalPointer public var bias: UnsafePointer<Float>?
     public var taps: Int
     public var channels: Int
     /// Whether SiLU follows.

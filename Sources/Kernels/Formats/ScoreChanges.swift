@@ -3,9 +3,9 @@ public struct ScoreChanges {
     /// Scores s become `softcap · tanh(s / softcap)`; 0: no softcap.
     public let softcap: Float
     /// `[rows]` slopes of the linear bias (ALiBi): factor on key position minus query position; `nil`: none.
-    public let slopes: UnsafePointer<Float>?
+    @OptionalPointer public var slopes: UnsafePointer<Float>?
     /// `[rows]` position of the page's first token minus position of the row.
-    public let offsets: UnsafePointer<Float>?
+    @OptionalPointer public var offsets: UnsafePointer<Float>?
 
     public init(softcap: Float = 0, slopes: UnsafePointer<Float>? = nil, offsets: UnsafePointer<Float>? = nil) {
         self.softcap = softcap

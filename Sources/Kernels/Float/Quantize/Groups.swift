@@ -145,16 +145,13 @@ struct Groups<V: Lanes, W: Weights> where W.V == V {
     /// Writes the codes nearest to (x − offset) / scale, `count` bytes of each group.
     @inlinable @inline(never)
     func encode<R: Rounding>(
-        _ rounding: R, scale: V, offset: V? = nil, _ codes: UnsafeMutablePointer<UInt8>
+        _ rounding: R, scale: V, offset: V = V(0), _ codes: UnsafeMutablePointer<UInt8>
     ) where R.V == V {
         let inverse = scale.reciprocal
         @inline(__always)
         func word(_ index: Int) -> V.Integers {
             @inline(__always)
-            func code(_ index: Int) -> V.Integers {
-                let x = values(index)
-                return rounding.codes((offset.map { x - $0 } ?? x) * inverse)
-            }
+            func code(_ index: Int) -> V.Integers { rounding.codes((values(index) - offset) * inverse) }
             return V.bytes(
                 code(index), code(index &+ 1), code(index &+ 2), code(index &+ 3), bias: rounding.bias,
                 top: rounding.top)
