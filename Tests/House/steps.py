@@ -79,10 +79,10 @@ public struct BlockSTEPS: Block {
     @inlinable @inline(__always) public var qs: UnsafePointer<Int8> { base.assumingMemoryBound(to: Int8.self) }
 }
 """.lstrip())
-form.add("Sources/Kernels/Portable/Reference/BlockSTEPSReference.swift", """
+form.add("Sources/Kernels/Portable/Blocks/BlockSTEPS.swift", """
 import KernelFormats
 
-extension BlockSTEPS: ReferenceBlock {
+extension BlockSTEPS: PortableBlock {
     static var halfScales: (Int, Int) { (32, 32) }
 
     @inline(__always)
@@ -93,7 +93,7 @@ extension BlockSTEPS: ReferenceBlock {
 }
 """.lstrip())
 form.insert(
-    "Sources/Kernels/Portable/Reference/Reference.swift", "case .Q8_0: kernel.run(BlockQ8_0.self)",
+    "Sources/Kernels/Portable/Blocks/PortableBlock.swift", "case .Q8_0: kernel.run(BlockQ8_0.self)",
     "        case .STEPS: kernel.run(BlockSTEPS.self)\n")
 form.insert("Tests/KernelsTests/DequantizeTests.swift", ".NVFP4: (64, 36)", "            .STEPS: (32, 34),\n")
 form.add("Tests/KernelsTests/StepsFormatTests.swift", """

@@ -14,10 +14,10 @@ public func dequantize(
     if type.run(blocks) == nil { dequantizeNumbers(type, source, into: destination, count: count) }
 }
 
-private struct Dequantization: ReferenceKernel {
+private struct Dequantization: PortableKernel {
     let source: UnsafeRawPointer
     let destination: UnsafeMutablePointer<Float>
     let count: Int
 
-    func run<B: ReferenceBlock>(_: B.Type) { B.dequantize(source, into: destination, count: count) }
+    func run<B: PortableBlock>(_: B.Type) { B.dequantize(source, into: destination, count: count) }
 }

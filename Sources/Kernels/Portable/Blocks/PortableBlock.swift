@@ -1,18 +1,24 @@
 import KernelFormats
 
-/// A block whose values the portable tier computes, as the reference for the other tiers. Each file beside this one has the formats of a
-/// group.
-protocol ReferenceBlock: Block {
+/// A block whose values the portable tier computes, as the reference for the other tiers, and that it packs. Each file of blocks beside
+/// this one has the formats of a group.
+protocol PortableBlock: Block {
     /// Writes the block's values.
     func write(to out: UnsafeMutablePointer<Float>)
 
     /// Where two half-precision scales are in the block, or one twice.
     static var halfScales: (Int, Int) { get }
     var hasFiniteScales: Bool { get }
+
+    /// Packs the block, if its format has a `PackedLayout`. The same on every tier.
+    func pack(_ row: PackedRow)
 }
 
-extension ReferenceBlock {
+extension PortableBlock {
     static var halfScales: (Int, Int) { (0, 0) }
+
+    /// For formats without a `PackedLayout`.
+    func pack(_ row: PackedRow) {}
 
     var hasFiniteScales: Bool {
         @inline(__always)
@@ -32,14 +38,14 @@ extension ReferenceBlock {
 }
 
 /// What the portable tier does with blocks of any format.
-protocol ReferenceKernel {
+protocol PortableKernel {
     associatedtype Result
-    func run<B: ReferenceBlock>(_: B.Type) -> Result
+    func run<B: PortableBlock>(_: B.Type) -> Result
 }
 
 extension TensorType {
     /// Runs the kernel that was compiled for this format; `nil` for types of single numbers.
-    func run<Kernel: ReferenceKernel>(_ kernel: Kernel) -> Kernel.Result? {
+    func run<Kernel: PortableKernel>(_ kernel: Kernel) -> Kernel.Result? {
         switch self {
         case .F32, .F16, .BF16, .F64, .I8, .I16, .I32, .I64: nil
         case .Q1_0: kernel.run(BlockQ1_0.self)

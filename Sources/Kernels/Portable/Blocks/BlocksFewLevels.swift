@@ -2,7 +2,7 @@
 
 import KernelFormats
 
-extension BlockQ1_0: ReferenceBlock {
+extension BlockQ1_0: PortableBlock {
     @inline(__always)
     func write(to out: UnsafeMutablePointer<Float>) {
         let (d, qs) = (self.d, self.qs)
@@ -13,7 +13,7 @@ extension BlockQ1_0: ReferenceBlock {
     }
 }
 
-extension BlockQ2_0: ReferenceBlock {
+extension BlockQ2_0: PortableBlock {
     @inline(__always)
     func write(to out: UnsafeMutablePointer<Float>) {
         let (d, qs) = (self.d, self.qs)
@@ -24,7 +24,7 @@ extension BlockQ2_0: ReferenceBlock {
     }
 }
 
-extension BlockTQ1_0: ReferenceBlock {
+extension BlockTQ1_0: PortableBlock {
     static var halfScales: (Int, Int) { (52, 52) }
 
     @inline(__always)
@@ -38,13 +38,42 @@ extension BlockTQ1_0: ReferenceBlock {
             power &*= 3
         }
     }
+
+    @inline(__always)
+    func pack(_ row: PackedRow) {
+        row.storeHalf(at: base + 52, 0)
+        for part in 0..<8 {
+            var codes = PartCodes()
+            for k in 0..<4 { codes[k] = digits(32 * part + 8 * k) }
+            packTwoBits(codes, row.part(part))
+        }
+    }
+
+    /// Eight base-3 digits, from value `first` on, a multiple of eight.
+    @inline(__always)
+    private func digits(_ first: Int) -> UInt64 {
+        var codes: UInt64 = 0
+        for j in 0..<8 {
+            let value = first + j
+            let (byte, n) =
+                switch value {
+                case ..<160: (qs[value % 32], value / 32)
+                case ..<240: (qs[32 + (value - 160) % 16], (value - 160) / 16)
+                default: (qh[(value - 240) % 4], (value - 240) / 4)
+                }
+            var fraction = byte
+            for _ in 0..<n { fraction &*= 3 }
+            codes |= UInt64((UInt16(fraction) * 3) >> 8) << UInt64(8 * j)
+        }
+        return codes
+    }
 }
 
 /// The first base-3 digit of a fraction in units of 1/256, as -1, 0 or 1.
 @inline(__always)
 private func digit(_ fraction: UInt8) -> Float { Float(Int32((UInt16(fraction) * 3) >> 8) - 1) }
 
-extension BlockTQ2_0: ReferenceBlock {
+extension BlockTQ2_0: PortableBlock {
     static var halfScales: (Int, Int) { (64, 64) }
 
     @inline(__always)
@@ -55,5 +84,11 @@ extension BlockTQ2_0: ReferenceBlock {
             let shift = UInt8(truncatingIfNeeded: 2 * (group & 3))
             for j in 0..<32 { out[32 * group + j] = d * Float(Int32((qs[j] &>> shift) & 3) - 1) }
         }
+    }
+
+    @inline(__always)
+    func pack(_ row: PackedRow) {
+        row.storeHalf(at: base + 64, 0)
+        for part in 0..<8 { packTwoBits(qs + 32 &* (part >> 2), part & 3, row.part(part)) }
     }
 }

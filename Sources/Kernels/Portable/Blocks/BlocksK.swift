@@ -2,7 +2,7 @@
 
 import KernelFormats
 
-extension BlockQ2_K: ReferenceBlock {
+extension BlockQ2_K: PortableBlock {
     static var halfScales: (Int, Int) { (80, 82) }
 
     @inline(__always)
@@ -16,9 +16,17 @@ extension BlockQ2_K: ReferenceBlock {
             for j in 0..<16 { out[16 * group + j] = scale * Float((qs[j] &>> shift) & 3) - minimum }
         }
     }
+
+    @inline(__always)
+    func pack(_ row: PackedRow) {
+        row.storeHalf(at: base + 80, 0)
+        row.storeHalf(at: base + 82, 1)
+        for index in 0..<16 { row.storeScale(scales[index], index, after: 2) }
+        for part in 0..<8 { packTwoBits(qs + 32 &* (part >> 2), part & 3, row.part(part)) }
+    }
 }
 
-extension BlockQ3_K: ReferenceBlock {
+extension BlockQ3_K: PortableBlock {
     static var halfScales: (Int, Int) { (108, 108) }
 
     @inline(__always)
@@ -36,9 +44,19 @@ extension BlockQ3_K: ReferenceBlock {
             }
         }
     }
+
+    @inline(__always)
+    func pack(_ row: PackedRow) {
+        row.storeHalf(at: base + 108, 0)
+        packSixBits(16, row) { UInt8(truncatingIfNeeded: scale($0) &+ 32) }
+        for part in 0..<8 {
+            packTwoBits(qs + 32 &* (part >> 2), part & 3, row.part(part))
+            packBits(hmask, bit: part, row.part(part) + 128)
+        }
+    }
 }
 
-extension BlockQ4_K: ReferenceBlock {
+extension BlockQ4_K: PortableBlock {
     static var halfScales: (Int, Int) { (0, 2) }
 
     @inline(__always)
@@ -54,9 +72,17 @@ extension BlockQ4_K: ReferenceBlock {
             for j in 0..<32 { high[j] = scale1 * Float(qs[j] >> 4) - minimum1 }
         }
     }
+
+    @inline(__always)
+    func pack(_ row: PackedRow) {
+        row.storeHalf(at: base, 0)
+        row.storeHalf(at: base + 2, 1)
+        packScales(row, scale, minimum)
+        for part in 0..<8 { packNibbles(nibbles(qs, part), row.part(part)) }
+    }
 }
 
-extension BlockQ5_K: ReferenceBlock {
+extension BlockQ5_K: PortableBlock {
     static var halfScales: (Int, Int) { (0, 2) }
 
     @inline(__always)
@@ -73,9 +99,20 @@ extension BlockQ5_K: ReferenceBlock {
             }
         }
     }
+
+    @inline(__always)
+    func pack(_ row: PackedRow) {
+        row.storeHalf(at: base, 0)
+        row.storeHalf(at: base + 2, 1)
+        packScales(row, scale, minimum)
+        for part in 0..<8 {
+            packNibbles(nibbles(qs, part), row.part(part))
+            packBits(qh, bit: part, row.part(part) + 256)
+        }
+    }
 }
 
-extension BlockQ6_K: ReferenceBlock {
+extension BlockQ6_K: PortableBlock {
     static var halfScales: (Int, Int) { (208, 208) }
 
     @inline(__always)
@@ -94,9 +131,22 @@ extension BlockQ6_K: ReferenceBlock {
             }
         }
     }
+
+    @inline(__always)
+    func pack(_ row: PackedRow) {
+        row.storeHalf(at: base + 208, 0)
+        for index in 0..<16 { row.storeScale(UInt8(bitPattern: scales[index]), index, after: 1) }
+        for part in 0..<8 {
+            let (half, quarter) = (part >> 2, part & 3)
+            // Parts 0 and 1 of a half are in the low nibbles of 64 bytes, parts 2 and 3 in the high ones.
+            let low = ql + (64 &* half &+ 32 &* (quarter & 1))
+            packNibbles(join(load16(low), load16(low + 16), high: quarter >= 2), row.part(part))
+            packTwoBits(qh + 32 &* half, quarter, row.part(part) + 256)
+        }
+    }
 }
 
-extension BlockQ8_K: ReferenceBlock {
+extension BlockQ8_K: PortableBlock {
     var hasFiniteScales: Bool { d.isFinite }
 
     @inline(__always)
@@ -104,4 +154,26 @@ extension BlockQ8_K: ReferenceBlock {
         let (d, qs) = (self.d, self.qs)
         for j in 0..<Self.values { out[j] = d * Float(qs[j]) }
     }
+}
+
+/// Packs Q4_K's six-bit scales and minimums: register i has the low nibbles of scale i and of minimum i, register 8 + i the two
+/// high bits of each of scale 2i, minimum 2i, scale 2i + 1 and minimum 2i + 1.
+@inline(__always)
+private func packScales(_ row: PackedRow, _ scale: (Int) -> UInt8, _ minimum: (Int) -> UInt8) {
+    for pair in 0..<4 {
+        var high: UInt8 = 0
+        for odd in 0..<2 {
+            let (scale, minimum) = (scale(2 &* pair &+ odd), minimum(2 &* pair &+ odd))
+            row.storeScale((scale & 15) | (minimum << 4), 2 &* pair &+ odd, after: 2)
+            high |= ((scale >> 4) | ((minimum >> 4) << 2)) << UInt8(truncatingIfNeeded: 4 &* odd)
+        }
+        row.storeScale(high, 8 &+ pair, after: 2)
+    }
+}
+
+/// Part `part` of Q4_K's 128 bytes, of which each 32 hold two parts.
+@inline(__always)
+private func nibbles(_ qs: UnsafePointer<UInt8>, _ part: Int) -> SIMD16<UInt8> {
+    let bytes = qs + 32 &* (part >> 1)
+    return join(load16(bytes), load16(bytes + 16), high: part & 1 == 1)
 }

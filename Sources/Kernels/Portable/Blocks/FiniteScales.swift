@@ -14,11 +14,11 @@ public func firstNonFiniteBlock(_ type: TensorType, _ blocks: UnsafeRawPointer, 
     }
 }
 
-private struct ScaleCheck: ReferenceKernel {
+private struct ScaleCheck: PortableKernel {
     let blocks: UnsafeRawPointer
     let count: Int
 
-    func run<B: ReferenceBlock>(_: B.Type) -> Int? { B.firstNonFinite(blocks, count: count) }
+    func run<B: PortableBlock>(_: B.Type) -> Int? { B.firstNonFinite(blocks, count: count) }
 }
 
 /// For blocks of a single number: the first whose exponent bits are all set.
