@@ -165,8 +165,7 @@ let libraries: [Target] = [
         swiftSettings: constraint),
     .target(
         name: "GGUF",
-        dependencies: ["Constraint", "JSON", "KernelFormats", "KernelsPortable", "Platform", "Tokenizer"],
-        swiftSettings: common),
+        dependencies: ["JSON", "KernelFormats", "KernelsPortable", "Platform", "Tokenizer"], swiftSettings: common),
     .target(
         name: "Compute",
         dependencies: ["CIntrinsics", "COpenBLAS", "GGUF", "KernelFormats", "KernelsPortable", "Platform"],

@@ -1,4 +1,3 @@
-import Constraint
 import JSON
 import Foundation
 import KernelFormats
@@ -14,11 +13,14 @@ struct AdapterFolder {
     private let base: AdaptableModel
     private let family: CheckpointFamily
     private let weights: SafetensorsFile
-    private let patterns = ModulePatterns()
+    private let matches: LoRAAdapter.PatternMatch
 
-    init(path: String, base: AdaptableModel) throws(ModelFileError) {
+    init(
+        path: String, base: AdaptableModel, matches: @escaping LoRAAdapter.PatternMatch
+    ) throws(ModelFileError) {
         self.path = path
         self.base = base
+        self.matches = matches
         guard let config = try SafetensorsFolder.json("adapter_config.json", in: path) else {
             throw ModelFileError(
                 .unreadable, "This folder is not an adapter: 'adapter_config.json' is missing.", path: path)
@@ -117,7 +119,7 @@ struct AdapterFolder {
     private func value(_ key: String, of module: String) throws(ModelFileError) -> JSON? {
         for (name, value) in config[key]?.object?.members ?? [] {
             do {
-                if try patterns.match(name, module) { return value }
+                if try matches(name, module) { return value }
             } catch {
                 throw ModelFileError(
                     .unsupported, "'\(key)' has a pattern that cannot be used: \(error)",

@@ -56,15 +56,21 @@ package final class LoRAAdapter: Sendable {
     package let task: String?
     package let promptPrefix: String?
 
+    /// Whether a pattern of PEFT's configuration, which is untrusted, matches the name of a module.
+    package typealias PatternMatch = (_ pattern: String, _ module: String) throws -> Bool
+
     /// - Parameters:
     ///   - base: Architecture of the model, and the shapes of its tensors.
     ///   - isOfEncoder: Whether the model is an encoder, of which only layers, token and token type embeddings can be
     ///     adapted.
+    ///   - matches: For an adapter that is a folder.
     /// - Throws: `ModelFileError` for a file that is not an adapter, or not one for this model.
-    package init(path: String, base: AdaptableModel, isOfEncoder: Bool) throws(ModelFileError) {
+    package init(
+        path: String, base: AdaptableModel, isOfEncoder: Bool, matches: @escaping PatternMatch
+    ) throws(ModelFileError) {
         let file =
             SafetensorsFolder.isFolder(path)
-            ? try AdapterFolder(path: path, base: base).file() : try GGUFFile(path: path)
+            ? try AdapterFolder(path: path, base: base, matches: matches).file() : try GGUFFile(path: path)
         let metadata = file.metadata
         for (key, expected) in [("general.type", "adapter"), ("adapter.type", "lora")] {
             let found = try metadata.stringIfPresent(key)

@@ -1,3 +1,4 @@
+import Constraint
 import Foundation
 import Synchronization
 
@@ -48,7 +49,9 @@ extension LocalModel {
             guard Float(file.scale).isFinite else {
                 throw LocalModelError.invalidOption("lora: expected a number as scale, found \(file.scale)")
             }
-            return try LoRAAdapter(path: file.url.path, base: model, isOfEncoder: kind == .encoder)
+            let patterns = ModulePatterns()
+            return try LoRAAdapter(
+                path: file.url.path, base: model, isOfEncoder: kind == .encoder, matches: patterns.match)
         }
     }
 
