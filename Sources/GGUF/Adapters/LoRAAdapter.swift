@@ -63,7 +63,7 @@ package final class LoRAAdapter: Sendable {
     ///   - base: Architecture of the model, and the shapes of its tensors.
     ///   - isOfEncoder: Whether the model is an encoder, of which only layers, token and token type embeddings can be
     ///     adapted.
-    ///   - matches: For an adapter that is a folder.
+    ///   - matches: Whose updates a pattern of ranks or alphas is for, in an adapter that is a folder.
     /// - Throws: `ModelFileError` for a file that is not an adapter, or not one for this model.
     package init(
         path: String, base: AdaptableModel, isOfEncoder: Bool, matches: @escaping PatternMatch

@@ -3,9 +3,9 @@ public struct ScoreChanges {
     /// Scores s become `softcap · tanh(s / softcap)`; 0: no softcap.
     public let softcap: Float
     /// `[rows]` slopes of the linear bias (ALiBi): factor on key position minus query position; `nil`: none.
-    @OptionalPointer public var slopes: UnsafePointer<Float>?
+    @OptionalPointer public private(set) var slopes: UnsafePointer<Float>?
     /// `[rows]` position of the page's first token minus position of the row.
-    @OptionalPointer public var offsets: UnsafePointer<Float>?
+    @OptionalPointer public private(set) var offsets: UnsafePointer<Float>?
 
     public init(softcap: Float = 0, slopes: UnsafePointer<Float>? = nil, offsets: UnsafePointer<Float>? = nil) {
         self.softcap = softcap

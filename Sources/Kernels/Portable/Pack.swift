@@ -100,6 +100,12 @@ func packSixBits(_ count: Int, _ row: PackedRow, _ scale: (Int) -> UInt8) {
 /// 32 codes of one byte each, eight per word.
 typealias PartCodes = SIMD4<UInt64>
 
+/// - Parameter eight: The codes of the eight columns from `8 * index` of the block on.
+@inline(__always)
+func partCodes(_ part: Int, _ eight: (_ index: Int) -> UInt64) -> PartCodes {
+    PartCodes(eight(4 * part), eight(4 * part + 1), eight(4 * part + 2), eight(4 * part + 3))
+}
+
 @inline(__always)
 func packNibbles(_ codes: PartCodes, _ target: UnsafeMutableRawPointer) {
     withUnsafeBytes(of: codes) {

@@ -42,11 +42,7 @@ extension BlockTQ1_0: PortableBlock {
     @inline(__always)
     func pack(_ row: PackedRow) {
         row.storeHalf(at: base + 52, 0)
-        for part in 0..<8 {
-            var codes = PartCodes()
-            for k in 0..<4 { codes[k] = digits(32 * part + 8 * k) }
-            packTwoBits(codes, row.part(part))
-        }
+        for part in 0..<8 { packTwoBits(partCodes(part) { digits(8 * $0) }, row.part(part)) }
     }
 
     /// Eight base-3 digits, from value `first` on, a multiple of eight.

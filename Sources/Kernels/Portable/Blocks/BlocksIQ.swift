@@ -3,18 +3,22 @@
 import KernelFormats
 
 extension BlockIQ1_S: PortableBlock {
+    /// Values `8 * index ..< 8 * index + 8`, without scale and shift.
+    @inline(__always)
+    private func point(_ index: Int) -> UInt64 {
+        let high = Int(qh(index >> 2) &>> UInt16(truncatingIfNeeded: 3 * (index & 3))) & 7
+        return IQGrid.iq1[Int(qs[index]) | high << 8]
+    }
+
     @inline(__always)
     func write(to out: UnsafeMutablePointer<Float>) {
-        let grid = IQGrid.iq1
-        let (d, qs) = (self.d, self.qs)
+        let d = self.d
         for group in 0..<8 {  // of 32 values
             let qh = self.qh(group)
             let scale = d * Float(2 * ((qh >> 12) & 7) + 1)
             let shift: Float = qh & 0x8000 == 0 ? 0.125 : -0.125
             for k in 0..<4 {
-                let high = Int(qh &>> UInt16(truncatingIfNeeded: 3 * k)) & 7
-                let point = grid[Int(qs[4 * group + k]) | high << 8]
-                storeShifted(point, shift, scale, to: out + 32 * group + 8 * k)
+                storeShifted(point(4 * group + k), shift, scale, to: out + 32 * group + 8 * k)
             }
         }
     }
@@ -28,13 +32,7 @@ extension BlockIQ1_S: PortableBlock {
             row.storeScale(UInt8(truncatingIfNeeded: first | second << 4), register, after: 1)
         }
         for part in 0..<8 {
-            let qh = self.qh(part)
-            var codes = PartCodes()
-            for k in 0..<4 {
-                let high = Int(qh &>> UInt16(truncatingIfNeeded: 3 * k)) & 7
-                codes[k] = fromOne(IQGrid.iq1[Int(qs[4 * part + k]) | high << 8])
-            }
-            packTwoBits(codes, row.part(part))
+            packTwoBits(partCodes(part) { fromOne(point($0)) }, row.part(part))
         }
     }
 }
@@ -42,17 +40,21 @@ extension BlockIQ1_S: PortableBlock {
 extension BlockIQ1_M: PortableBlock {
     var hasFiniteScales: Bool { d.isFinite }
 
+    /// Values `8 * index ..< 8 * index + 8`, without scale and shift, and whether the shift is positive.
+    @inline(__always)
+    private func eight(_ index: Int) -> (point: UInt64, isRaised: Bool) {
+        let nibble = qh[index >> 1] &>> UInt8(truncatingIfNeeded: 4 * (index & 1))
+        return (IQGrid.iq1[Int(qs[index]) | Int(nibble & 7) << 8], nibble & 8 == 0)
+    }
+
     @inline(__always)
     func write(to out: UnsafeMutablePointer<Float>) {
-        let grid = IQGrid.iq1
-        let (d, qs, qh) = (self.d, self.qs, self.qh)
+        let d = self.d
         for group in 0..<16 {  // of 16 values
             let scale = d * Float(2 * self.scale(group) + 1)
             for k in 0..<2 {
-                let nibble = qh[group] &>> UInt8(truncatingIfNeeded: 4 * k)
-                let shift: Float = nibble & 8 == 0 ? 0.125 : -0.125
-                let point = grid[Int(qs[2 * group + k]) | Int(nibble & 7) << 8]
-                storeShifted(point, shift, scale, to: out + 16 * group + 8 * k)
+                let (point, isRaised) = eight(2 * group + k)
+                storeShifted(point, isRaised ? 0.125 : -0.125, scale, to: out + 16 * group + 8 * k)
             }
         }
     }
@@ -65,11 +67,9 @@ extension BlockIQ1_M: PortableBlock {
             row.storeScale(UInt8(truncatingIfNeeded: both), register, after: 1)
         }
         for part in 0..<8 {
-            var codes = PartCodes()
-            for k in 0..<4 {
-                let nibble = qh[2 * part + (k >> 1)] &>> UInt8(truncatingIfNeeded: 4 * (k & 1))
-                let point = IQGrid.iq1[Int(qs[4 * part + k]) | Int(nibble & 7) << 8]
-                codes[k] = fromOne(point) | (nibble & 8 == 0 ? ones << 2 : 0)
+            let codes = partCodes(part) {
+                let (point, isRaised) = eight($0)
+                return fromOne(point) | (isRaised ? ones << 2 : 0)
             }
             packThreeBits(codes, row.part(part))
         }
@@ -77,16 +77,21 @@ extension BlockIQ1_M: PortableBlock {
 }
 
 extension BlockIQ2_XXS: PortableBlock {
+    /// The magnitudes of values `8 * index ..< 8 * index + 8`, without scale, and their signs.
+    @inline(__always)
+    private func eight(_ index: Int) -> (point: UInt64, signs: UInt8) {
+        let (part, k) = (index >> 2, index & 3)
+        let signs = IQGrid.signs(signsAndScale(part) &>> UInt32(truncatingIfNeeded: 7 * k))
+        return (IQGrid.iq2_xxs[Int(indices(part)[k])], signs)
+    }
+
     @inline(__always)
     func write(to out: UnsafeMutablePointer<Float>) {
-        let grid = IQGrid.iq2_xxs
         let d = self.d
         for group in 0..<8 {  // of 32 values
-            let (indices, word) = (self.indices(group), self.signsAndScale(group))
-            let scale = d * (0.5 + Float(word >> 28)) * 0.25
+            let scale = d * (0.5 + Float(signsAndScale(group) >> 28)) * 0.25
             for k in 0..<4 {
-                let signs = IQGrid.signs(word &>> UInt32(truncatingIfNeeded: 7 * k))
-                storeSigned(grid[Int(indices[k])], signs, scale, to: out + 32 * group + 8 * k)
+                storeSigned(eight(4 * group + k), scale, to: out + 32 * group + 8 * k)
             }
         }
     }
@@ -99,29 +104,26 @@ extension BlockIQ2_XXS: PortableBlock {
             row.storeScale(UInt8(truncatingIfNeeded: (signsAndScale(part) >> 28) * 0x11), part, after: 1)
         }
         for part in 0..<8 {
-            let (indices, word) = (self.indices(part), signsAndScale(part))
-            var codes = PartCodes()
-            for k in 0..<4 {
-                let signs = IQGrid.signs(word &>> UInt32(truncatingIfNeeded: 7 * k))
-                codes[k] = threeLevels(IQGrid.iq2_xxs[Int(indices[k])], signs)
-            }
-            packThreeBits(codes, row.part(part))
+            packThreeBits(partCodes(part) { threeLevels(eight($0)) }, row.part(part))
         }
     }
 }
 
 extension BlockIQ2_XS: PortableBlock {
+    /// The magnitudes of values `8 * index ..< 8 * index + 8`, without scale, and their signs.
+    @inline(__always)
+    private func eight(_ index: Int) -> (point: UInt64, signs: UInt8) {
+        let q = qs(index)
+        return (IQGrid.iq2_xs[Int(q & 511)], IQGrid.signs(UInt32(q >> 9)))
+    }
+
     @inline(__always)
     func write(to out: UnsafeMutablePointer<Float>) {
-        let grid = IQGrid.iq2_xs
         let d = self.d
         for group in 0..<16 {  // of 16 values
             let nibble = (self.scales[group >> 1] &>> UInt8(truncatingIfNeeded: 4 * (group & 1))) & 15
             let scale = d * (0.5 + Float(nibble)) * 0.25
-            for k in (2 * group)..<(2 * group + 2) {
-                let q = self.qs(k)
-                storeSigned(grid[Int(q & 511)], IQGrid.signs(UInt32(q >> 9)), scale, to: out + 8 * k)
-            }
+            for k in (2 * group)..<(2 * group + 2) { storeSigned(eight(k), scale, to: out + 8 * k) }
         }
     }
 
@@ -130,28 +132,26 @@ extension BlockIQ2_XS: PortableBlock {
         row.storeHalf(at: base, 0)
         for register in 0..<8 { row.storeScale(scales[register], register, after: 1) }
         for part in 0..<8 {
-            var codes = PartCodes()
-            for k in 0..<4 {
-                let q = qs(4 * part + k)
-                codes[k] = threeLevels(IQGrid.iq2_xs[Int(q & 511)], IQGrid.signs(UInt32(q >> 9)))
-            }
-            packThreeBits(codes, row.part(part))
+            packThreeBits(partCodes(part) { threeLevels(eight($0)) }, row.part(part))
         }
     }
 }
 
 extension BlockIQ2_S: PortableBlock {
+    /// The magnitudes of values `8 * index ..< 8 * index + 8`, without scale, and their signs.
+    @inline(__always)
+    private func eight(_ index: Int) -> (point: UInt64, signs: UInt8) {
+        let high = (qh[index >> 2] &>> UInt8(truncatingIfNeeded: 2 * (index & 3))) & 3
+        return (IQGrid.iq2_s[Int(qs[index]) | Int(high) << 8], signs[index])
+    }
+
     @inline(__always)
     func write(to out: UnsafeMutablePointer<Float>) {
-        let grid = IQGrid.iq2_s
-        let (d, qs, qh) = (self.d, self.qs, self.qh)
+        let d = self.d
         for group in 0..<16 {  // of 16 values
             let nibble = (self.scales[group >> 1] &>> UInt8(truncatingIfNeeded: 4 * (group & 1))) & 15
             let scale = d * (0.5 + Float(nibble)) * 0.25
-            for k in (2 * group)..<(2 * group + 2) {
-                let high = (qh[k >> 2] &>> UInt8(truncatingIfNeeded: 2 * (k & 3))) & 3
-                storeSigned(grid[Int(qs[k]) | Int(high) << 8], self.signs[k], scale, to: out + 8 * k)
-            }
+            for k in (2 * group)..<(2 * group + 2) { storeSigned(eight(k), scale, to: out + 8 * k) }
         }
     }
 
@@ -160,30 +160,27 @@ extension BlockIQ2_S: PortableBlock {
         row.storeHalf(at: base, 0)
         for register in 0..<8 { row.storeScale(scales[register], register, after: 1) }
         for part in 0..<8 {
-            var codes = PartCodes()
-            for k in 0..<4 {
-                let high = (qh[part] &>> UInt8(truncatingIfNeeded: 2 * k)) & 3
-                let point = IQGrid.iq2_s[Int(qs[4 * part + k]) | Int(high) << 8]
-                codes[k] = threeLevels(point, signs[4 * part + k])
-            }
-            packThreeBits(codes, row.part(part))
+            packThreeBits(partCodes(part) { threeLevels(eight($0)) }, row.part(part))
         }
     }
 }
 
 extension BlockIQ3_XXS: PortableBlock {
+    /// The magnitudes of values `8 * index ..< 8 * index + 8`, without scale, and their signs.
+    @inline(__always)
+    private func eight(_ index: Int) -> (point: UInt64, signs: UInt8) {
+        let signs = IQGrid.signs(signsAndScale(index >> 2) &>> UInt32(truncatingIfNeeded: 7 * (index & 3)))
+        let (low, high) = (IQGrid.iq3_xxs[Int(qs[2 * index])], IQGrid.iq3_xxs[Int(qs[2 * index + 1])])
+        return (UInt64(low) | UInt64(high) << 32, signs)
+    }
+
     @inline(__always)
     func write(to out: UnsafeMutablePointer<Float>) {
-        let grid = IQGrid.iq3_xxs
-        let (d, qs) = (self.d, self.qs)
+        let d = self.d
         for group in 0..<8 {  // of 32 values
-            let word = self.signsAndScale(group)
-            let scale = d * (0.5 + Float(word >> 28)) * 0.5
+            let scale = d * (0.5 + Float(signsAndScale(group) >> 28)) * 0.5
             for k in 0..<4 {
-                let q = qs + 8 * group + 2 * k
-                let point = UInt64(grid[Int(q[0])]) | UInt64(grid[Int(q[1])]) << 32
-                let signs = IQGrid.signs(word &>> UInt32(truncatingIfNeeded: 7 * k))
-                storeSigned(point, signs, scale, to: out + 32 * group + 8 * k)
+                storeSigned(eight(4 * group + k), scale, to: out + 32 * group + 8 * k)
             }
         }
     }
@@ -196,14 +193,10 @@ extension BlockIQ3_XXS: PortableBlock {
             row.storeScale(UInt8(truncatingIfNeeded: first | second << 4), register, after: 1)
         }
         for part in 0..<8 {
-            let word = signsAndScale(part)
-            var codes = PartCodes()
-            for k in 0..<4 {
-                let q = qs + (8 * part + 2 * k)
-                let point = UInt64(IQGrid.iq3_xxs[Int(q[0])]) | UInt64(IQGrid.iq3_xxs[Int(q[1])]) << 32
+            let codes = partCodes(part) {
+                let (point, signs) = eight($0)
                 // The levels 4, 12, …, 52, 62 are 8 apart, except the last.
-                let signs = IQGrid.signs(word &>> UInt32(truncatingIfNeeded: 7 * k))
-                codes[k] = (point >> 3) & (7 * ones) | spread(signs) << 3
+                return (point >> 3) & (7 * ones) | spread(signs) << 3
             }
             packNibbles(codes, row.part(part))
         }
@@ -211,19 +204,23 @@ extension BlockIQ3_XXS: PortableBlock {
 }
 
 extension BlockIQ3_S: PortableBlock {
+    /// The magnitudes of values `8 * index ..< 8 * index + 8`, without scale, and their signs.
+    @inline(__always)
+    private func eight(_ index: Int) -> (point: UInt64, signs: UInt8) {
+        let bits = Int(qh[index >> 2] &>> UInt8(truncatingIfNeeded: 2 * (index & 3)))
+        let low = IQGrid.iq3_s[Int(qs[2 * index]) | (bits & 1) << 8]
+        let high = IQGrid.iq3_s[Int(qs[2 * index + 1]) | (bits & 2) << 7]
+        return (UInt64(low) | UInt64(high) << 32, signs[index])
+    }
+
     @inline(__always)
     func write(to out: UnsafeMutablePointer<Float>) {
-        let grid = IQGrid.iq3_s
-        let (d, qs, qh) = (self.d, self.qs, self.qh)
+        let d = self.d
         for group in 0..<8 {  // of 32 values
             let nibble = (self.scales[group >> 1] &>> UInt8(truncatingIfNeeded: 4 * (group & 1))) & 15
             let scale = d * Float(1 + 2 * nibble)
             for k in 0..<4 {
-                let q = qs + 8 * group + 2 * k
-                let high = Int(qh[group] &>> UInt8(truncatingIfNeeded: 2 * k))
-                let low = UInt64(grid[Int(q[0]) | (high & 1) << 8])
-                let point = low | UInt64(grid[Int(q[1]) | (high & 2) << 7]) << 32
-                storeSigned(point, self.signs[4 * group + k], scale, to: out + 32 * group + 8 * k)
+                storeSigned(eight(4 * group + k), scale, to: out + 32 * group + 8 * k)
             }
         }
     }
@@ -233,14 +230,10 @@ extension BlockIQ3_S: PortableBlock {
         row.storeHalf(at: base, 0)
         for register in 0..<4 { row.storeScale(scales[register], register, after: 1) }
         for part in 0..<8 {
-            var codes = PartCodes()
-            for k in 0..<4 {
-                let q = qs + (8 * part + 2 * k)
-                let high = Int(qh[part] &>> UInt8(truncatingIfNeeded: 2 * k))
-                let low = UInt64(IQGrid.iq3_s[Int(q[0]) | (high & 1) << 8])
-                let point = low | UInt64(IQGrid.iq3_s[Int(q[1]) | (high & 2) << 7]) << 32
+            let codes = partCodes(part) {
+                let (point, signs) = eight($0)
                 // The levels are 2i + 1: (15 + (2i + 1)) / 2 = 8 + i, and (15 - (2i + 1)) / 2 = 7 - i = 15 - (8 + i).
-                codes[k] = (point >> 1) & (7 * ones) ^ (8 * ones) ^ (15 * spread(signs[4 * part + k]))
+                return (point >> 1) & (7 * ones) ^ (8 * ones) ^ (15 * spread(signs))
             }
             packNibbles(codes, row.part(part))
         }
@@ -294,12 +287,14 @@ private func storeShifted(_ point: UInt64, _ shift: Float, _ scale: Float, to ou
     }
 }
 
-/// Writes `scale · byte` for each of the eight unsigned bytes of `point`, negated if its bit in `signs` is set.
+/// Writes `scale · byte` for each of the eight magnitudes, negated if its bit of the signs is set.
 @inline(__always)
-private func storeSigned(_ point: UInt64, _ signs: UInt8, _ scale: Float, to out: UnsafeMutablePointer<Float>) {
+private func storeSigned(
+    _ eight: (point: UInt64, signs: UInt8), _ scale: Float, to out: UnsafeMutablePointer<Float>
+) {
     for j in 0..<8 {
-        let value = scale * Float(UInt8(truncatingIfNeeded: point &>> UInt64(truncatingIfNeeded: 8 * j)))
-        let sign = UInt32(signs) &<< UInt32(truncatingIfNeeded: 31 - j) & 0x8000_0000
+        let value = scale * Float(UInt8(truncatingIfNeeded: eight.point &>> UInt64(truncatingIfNeeded: 8 * j)))
+        let sign = UInt32(eight.signs) &<< UInt32(truncatingIfNeeded: 31 - j) & 0x8000_0000
         out[j] = Float(bitPattern: value.bitPattern ^ sign)
     }
 }
@@ -313,9 +308,9 @@ private func fromOne(_ point: UInt64) -> UInt64 { ((point & (3 * ones)) &+ ones)
 
 /// Maps eight magnitudes 8, 25 or 43 to 0, 1 and 2, with their signs in bit 2.
 @inline(__always)
-private func threeLevels(_ point: UInt64, _ signs: UInt8) -> UInt64 {
+private func threeLevels(_ eight: (point: UInt64, signs: UInt8)) -> UInt64 {
     // Bit 4 is set only in 25, bit 5 only in 43.
-    (point >> 4) & (3 * ones) | spread(signs) << 2
+    (eight.point >> 4) & (3 * ones) | spread(eight.signs) << 2
 }
 
 /// Spreads bit j to byte j, as 0 or 1.
