@@ -20,10 +20,12 @@ final class IntegerScheme: ProductScheme {
     }
 
     /// Weight rows per block with many input rows: enough for the products' inner blocking.
-    private static let panelRows = 64
+    fileprivate static let panelRows = 128
 
     func blockRows(_ weights: WeightMatrix, inputRows: Int, threads: Int) -> Int {
-        guard inputRows <= ProductInput.fewRows else { return Self.panelRows }
+        guard inputRows <= ProductInput.fewRows else {
+            return weights.rows >= 4 * Self.panelRows * threads ? Self.panelRows : Self.panelRows / 2
+        }
         // Packed weights are in groups of 16 rows, of which tiles take two at a time.
         return ProductInput.blockRows(weights, inputRows: inputRows, unit: inputRows == 1 ? 16 : 32)
     }
@@ -122,7 +124,9 @@ struct RoundedActivations: Activations {
     /// Bytes of panels that stay in the L1 cache with a tile: four for tokens of 8 bits, 6 KiB each.
     private static let panelBytes = 4 * depth / PackedLayout.columns * IntegerPanel.blockBytes(segments: 2)
 
-    var scratchFloats: Int { Self.panelBytes / 4 + 4 * tiles.count * IntegerTile.resultFloats }
+    var scratchFloats: Int {
+        Self.panelBytes / 4 + IntegerScheme.panelRows / PackedLayout.rows * tiles.count * PanelProduct.resultFloats
+    }
 
     func multiply(
         by weights: WeightMatrix, _ rows: Range<Int>, into output: Matrix, _ scratch: UnsafeMutablePointer<Float>
@@ -157,9 +161,6 @@ struct RoundedActivations: Activations {
     }
 
     /// Multiplies tiles by panels of unpacked weights.
-    ///
-    /// Results are collected in the worker's scratch, which stays in its L2 cache: rows of `output` are often a
-    /// power of two apart and would evict each other.
     private func multiplyTiles(
         _ tiles: Range<Int>, pairs: Bool, by weights: PackedWeights, _ groups: Range<Int>, into output: Matrix,
         _ scratch: UnsafeMutablePointer<Float>
@@ -168,45 +169,47 @@ struct RoundedActivations: Activations {
         let kernels = scheme.kernels
         let layout = weights.layout
         let blocks = weights.columns / layout.type.blockValues
-        let blocksAtOnce = Self.depth / layout.type.blockValues
+        let blocksOfSlice = Self.depth / layout.type.blockValues
+        @inline(__always)
+        func blockCount(_ slice: Int) -> Int { min(blocksOfSlice, blocks - slice * blocksOfSlice) }
         let panelBytes =
             Self.depth / PackedLayout.columns
             * (pairs ? kernels.pairPanelBytes(layout.segments) : IntegerPanel.blockBytes(segments: layout.segments))
-        // With few tiles, only as many panels as a kernel takes at a time.
-        let groupsAtOnce = tiles.count > 2 ? min(4, Self.panelBytes / panelBytes) : 2
-        let panels = UnsafeMutableRawPointer(scratch)
-        let sums = scratch + Self.panelBytes / 4
-        for first in stride(from: groups.lowerBound, to: groups.upperBound, by: groupsAtOnce) {
-            let count = min(groupsAtOnce, groups.upperBound - first)
-            for block in stride(from: 0, to: blocks, by: blocksAtOnce) {
-                let blockCount = min(blocksAtOnce, blocks - block)
-                for index in 0..<count {
-                    kernels.unpackPanel(
-                        layout, weights.group(first + index) + block * layout.blockBytes,
-                        weights.trailing(first + index).map { $0 + block * PackedLayout.trailingBytes }, blockCount,
-                        panels + index * panelBytes, pairs)
-                }
-                for (place, tileIndex) in tiles.enumerated() {
-                    let tile = self[tileIndex]
-                    let codes = tile.base + block * layout.parts * IntegerTile.blockBytes(columns: tile.columns)
+        let product = PanelProduct(
+            slices: (blocks + blocksOfSlice - 1) / blocksOfSlice, tiles: tiles.count,
+            // With few tiles, only as many panels as a kernel takes at a time.
+            panels: tiles.count > 2 ? min(4, Self.panelBytes / panelBytes) : 2, panelBytes: panelBytes)
+        product.run(
+            groups, scratch,
+            unpack: { group, slice, panel in
+                let first = slice * blocksOfSlice
+                kernels.unpackPanel(
+                    layout, weights.group(group) + first * layout.blockBytes,
+                    weights.trailing(group).map { $0 + first * PackedLayout.trailingBytes }, blockCount(slice), panel,
+                    pairs)
+            },
+            multiply: { slice, panels, count, results in
+                let firstPart = slice * blocksOfSlice * layout.parts
+                for (place, index) in tiles.enumerated() {
+                    let tile = self[index]
                     kernels.multiplyTile(
                         TileProduct(
-                            layout: layout, tile: codes, columns: tile.columns, pairs: tile.pairs, panels: panels,
-                            panelBytes: panelBytes, panelCount: count, parts: blockCount * layout.parts,
-                            c: sums + place * count * IntegerTile.resultFloats, tokens: tile.tokens.count,
-                            accumulate: block > 0))
+                            layout: layout, tile: tile.base + firstPart * IntegerTile.blockBytes(columns: tile.columns),
+                            columns: tile.columns, pairs: tile.pairs, panels: panels, panelBytes: panelBytes,
+                            panelCount: count, parts: blockCount(slice) * layout.parts,
+                            c: results + place * count * PanelProduct.resultFloats, tokens: tile.tokens.count,
+                            accumulate: slice > 0))
                 }
-            }
-            for (place, tileIndex) in tiles.enumerated() {
-                for (row, token) in self[tileIndex].tokens.enumerated() {
+            },
+            copyOut: { place, firstGroup, count, results in
+                for (row, token) in self[tiles.lowerBound + place].tokens.enumerated() {
                     for index in 0..<count {
-                        let source = sums + (place * count + index) * IntegerTile.resultFloats
-                        (output[token] + (first + index) * PackedLayout.rows).update(
-                            from: source + row * PackedLayout.rows, count: PackedLayout.rows)
+                        (output[token] + (firstGroup + index) * PackedLayout.rows).update(
+                            from: results + index * PanelProduct.resultFloats + row * PackedLayout.rows,
+                            count: PackedLayout.rows)
                     }
                 }
-            }
-        }
+            })
     }
 }
 
