@@ -19,13 +19,8 @@ final class IntegerScheme: ProductScheme {
             input.matrix, paired: allExact || input.isSensitive ? input.matrix.rows : input.exactRows, self)
     }
 
-    /// Weight rows per block with many input rows: enough for the products' inner blocking.
-    fileprivate static let panelRows = 128
-
     func blockRows(_ weights: WeightMatrix, inputRows: Int, threads: Int) -> Int {
-        guard inputRows <= ProductInput.fewRows else {
-            return weights.rows >= 4 * Self.panelRows * threads ? Self.panelRows : Self.panelRows / 2
-        }
+        guard inputRows <= ProductInput.fewRows else { return PanelProduct.blockRows(weights, threads: threads) }
         // Packed weights are in groups of 16 rows, of which tiles take two at a time.
         return ProductInput.blockRows(weights, inputRows: inputRows, unit: inputRows == 1 ? 16 : 32)
     }
@@ -125,7 +120,7 @@ struct RoundedActivations: Activations {
     private static let panelBytes = 4 * depth / PackedLayout.columns * IntegerPanel.blockBytes(segments: 2)
 
     var scratchFloats: Int {
-        Self.panelBytes / 4 + IntegerScheme.panelRows / PackedLayout.rows * tiles.count * PanelProduct.resultFloats
+        Self.panelBytes / 4 + PanelProduct.rows / PackedLayout.rows * tiles.count * PanelProduct.resultFloats
     }
 
     func multiply(
@@ -168,35 +163,29 @@ struct RoundedActivations: Activations {
         guard !tiles.isEmpty else { return }
         let kernels = scheme.kernels
         let layout = weights.layout
-        let blocks = weights.columns / layout.type.blockValues
-        let blocksOfSlice = Self.depth / layout.type.blockValues
-        @inline(__always)
-        func blockCount(_ slice: Int) -> Int { min(blocksOfSlice, blocks - slice * blocksOfSlice) }
         let panelBytes =
             Self.depth / PackedLayout.columns
             * (pairs ? kernels.pairPanelBytes(layout.segments) : IntegerPanel.blockBytes(segments: layout.segments))
         let product = PanelProduct(
-            slices: (blocks + blocksOfSlice - 1) / blocksOfSlice, tiles: tiles.count,
+            columns: weights.columns, sliceColumns: Self.depth, tiles: tiles.count,
             // With few tiles, only as many panels as a kernel takes at a time.
             panels: tiles.count > 2 ? min(4, Self.panelBytes / panelBytes) : 2, panelBytes: panelBytes)
         product.run(
             groups, scratch,
             unpack: { group, slice, panel in
-                let first = slice * blocksOfSlice
-                kernels.unpackPanel(
-                    layout, weights.group(group) + first * layout.blockBytes,
-                    weights.trailing(group).map { $0 + first * PackedLayout.trailingBytes }, blockCount(slice), panel,
-                    pairs)
+                let blocks = weights.blocks(product.columns(ofSlice: slice), ofGroup: group)
+                kernels.unpackPanel(layout, blocks.base, blocks.trailing, blocks.count, panel, pairs)
             },
             multiply: { slice, panels, count, results in
-                let firstPart = slice * blocksOfSlice * layout.parts
+                let columns = product.columns(ofSlice: slice)
+                let firstPart = columns.lowerBound / PackedLayout.columns
                 for (place, index) in tiles.enumerated() {
                     let tile = self[index]
                     kernels.multiplyTile(
                         TileProduct(
                             layout: layout, tile: tile.base + firstPart * IntegerTile.blockBytes(columns: tile.columns),
                             columns: tile.columns, pairs: tile.pairs, panels: panels, panelBytes: panelBytes,
-                            panelCount: count, parts: blockCount(slice) * layout.parts,
+                            panelCount: count, parts: columns.count / PackedLayout.columns,
                             c: results + place * count * PanelProduct.resultFloats, tokens: tile.tokens.count,
                             accumulate: slice > 0))
                 }

@@ -132,19 +132,14 @@ struct FloatActivations {
 
     // MARK: Blocks of weights
 
-    /// Maximum weight rows per block.
-    static let panelRows = 128
-
     /// Weight rows per block, a multiple of the two groups that the kernel takes.
     fileprivate static func blockRows(_ weights: WeightMatrix, inputRows: Int, threads: Int) -> Int {
-        guard inputRows <= FloatTile.tokens else {
-            return weights.rows >= 4 * panelRows * threads ? panelRows : panelRows / 2
-        }
-        return max(32, min(panelRows, ProductInput.leastBlockProducts / (inputRows * weights.columns) & ~31))
+        guard inputRows <= FloatTile.tokens else { return PanelProduct.blockRows(weights, threads: threads) }
+        return max(32, min(PanelProduct.rows, ProductInput.leastBlockProducts / (inputRows * weights.columns) & ~31))
     }
 
     /// Floats from one token to the next in the results of a block: not a power of two.
-    private static let resultStride = panelRows + 16
+    private static let resultStride = PanelProduct.rows + 16
 
     /// Floats of scratch for the results of a block.
     fileprivate var scratchFloats: Int { tileCount == 1 ? 0 : matrix.rows * Self.resultStride }

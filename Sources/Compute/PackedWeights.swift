@@ -18,6 +18,17 @@ package struct PackedWeights: Sendable {
     /// Their trailing parts; `nil`: the weights are not split.
     func trailing(_ index: Int) -> UnsafeRawPointer? { trailingLocation.map { $0.base + index * trailingBytes } }
 
+    /// The blocks of `columns`, which begin and end with a block, of a group, and their trailing parts.
+    func blocks(
+        _ columns: Range<Int>, ofGroup index: Int
+    ) -> (base: UnsafeRawPointer, trailing: UnsafeRawPointer?, count: Int) {
+        let first = columns.lowerBound / layout.type.blockValues
+        return (
+            group(index) + first * layout.blockBytes,
+            trailing(index).map { $0 + first * PackedLayout.trailingBytes }, columns.count / layout.type.blockValues
+        )
+    }
+
     var isSplit: Bool { trailingLocation != nil }
 
     private var groupBytes: Int { layout.bytes(rows: PackedLayout.rows, columns: columns) }

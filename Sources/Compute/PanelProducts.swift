@@ -2,8 +2,9 @@ import KernelFormats
 
 /// A product of tiles of activations by weights that are unpacked, group by group of 16 rows, to panels.
 struct PanelProduct {
-    /// Parts of the columns; a panel holds one of them.
-    let slices: Int
+    let columns: Int
+    /// Columns of a slice; a panel holds one slice of a group.
+    let sliceColumns: Int
     let tiles: Int
     /// Panels that stay in the L1 cache with a tile, and the bytes of one.
     let panels: Int
@@ -12,8 +13,22 @@ struct PanelProduct {
     /// Floats of the results of a tile by a panel: `[6][16]`, a row per token.
     static let resultFloats = IntegerTile.resultFloats
 
-    /// Floats of scratch for `groups` groups of rows.
-    func scratchFloats(groups: Int) -> Int { panels * panelBytes / 4 + groups * tiles * Self.resultFloats }
+    /// Maximum weight rows per block; they share a slice of all tiles in the L2 cache.
+    static let rows = 128
+
+    /// Weight rows per block: many, since prefetching begins anew with each block, but at least four blocks per thread if the
+    /// weights have as many rows.
+    static func blockRows(_ weights: WeightMatrix, threads: Int) -> Int {
+        weights.rows >= 4 * rows * threads ? rows : rows / 2
+    }
+
+    /// Floats of scratch for the groups of a block.
+    var scratchFloats: Int { panels * panelBytes / 4 + Self.rows / PackedLayout.rows * tiles * Self.resultFloats }
+
+    func columns(ofSlice slice: Int) -> Range<Int> {
+        let first = slice * sliceColumns
+        return first..<min(first + sliceColumns, columns)
+    }
 
     /// Multiplies, slice by slice, all tiles by some groups of rows.
     ///
@@ -38,7 +53,7 @@ struct PanelProduct {
         let resultsOfPanels = tiles * panels * Self.resultFloats
         let turns = stride(from: groups.lowerBound, to: groups.upperBound, by: panels)
         // A slice comes from the L3 cache for the first panels and from the L2 cache for the others.
-        for slice in 0..<slices {
+        for slice in 0..<(columns + sliceColumns - 1) / sliceColumns {
             for (turn, first) in turns.enumerated() {
                 let count = min(panels, groups.upperBound - first)
                 for index in 0..<count { unpack(first + index, slice, memory + index * panelBytes) }

@@ -14,12 +14,8 @@ final class WideScheme: ProductScheme {
         WideActivations(input.matrix, paired: input.isSensitive ? input.matrix.rows : input.exactRows, self)
     }
 
-    /// Maximum weight rows per block: eight groups.
-    fileprivate static let panelRows = 128
-
-    /// Many, since prefetching begins anew with each block.
     func blockRows(_ weights: WeightMatrix, inputRows: Int, threads: Int) -> Int {
-        weights.rows >= 4 * Self.panelRows * threads ? Self.panelRows : Self.panelRows / 2
+        PanelProduct.blockRows(weights, threads: threads)
     }
 }
 
@@ -125,12 +121,12 @@ struct WideActivations: Activations {
 
     private var panelProduct: PanelProduct {
         // Four panels stay in the L1 cache with a tile.
-        PanelProduct(slices: sliceCount, tiles: tileCount, panels: 4, panelBytes: WidePanel.sliceBytes)
+        PanelProduct(
+            columns: matrix.columns, sliceColumns: WideTile.sliceColumns, tiles: tileCount, panels: 4,
+            panelBytes: WidePanel.sliceBytes)
     }
 
-    var scratchFloats: Int {
-        isStreamed ? 0 : panelProduct.scratchFloats(groups: WideScheme.panelRows / PackedLayout.rows)
-    }
+    var scratchFloats: Int { isStreamed ? 0 : panelProduct.scratchFloats }
 
     func multiply(
         by weights: WeightMatrix, _ rows: Range<Int>, into output: Matrix, _ scratch: UnsafeMutablePointer<Float>
@@ -162,17 +158,12 @@ struct WideActivations: Activations {
     ) {
         let kernels = scheme.kernels
         let layout = weights.layout
-        let blocks = weights.columns / layout.type.blockValues
-        let blocksOfSlice = WideTile.sliceColumns / layout.type.blockValues
-        @inline(__always)
-        func blockCount(_ slice: Int) -> Int { min(blocksOfSlice, blocks - slice * blocksOfSlice) }
-        panelProduct.run(
+        let product = panelProduct
+        product.run(
             groups, scratch,
             unpack: { group, slice, panel in
-                let first = slice * blocksOfSlice
-                kernels.unpackPanel(
-                    layout, weights.group(group) + first * layout.blockBytes,
-                    weights.trailing(group).map { $0 + first * PackedLayout.trailingBytes }, blockCount(slice), panel)
+                let blocks = weights.blocks(product.columns(ofSlice: slice), ofGroup: group)
+                kernels.unpackPanel(layout, blocks.base, blocks.trailing, blocks.count, panel)
             },
             multiply: { slice, panels, count, results in
                 var index = 0
@@ -182,7 +173,7 @@ struct WideActivations: Activations {
                         WideProduct(
                             layout: layout, tiles: tile.base + slice * tile.sliceStride, tileCount: tiles,
                             columns: tile.columns, pairs: tile.pairs, panels: panels, panelCount: count,
-                            parts: blockCount(slice) * layout.parts,
+                            parts: product.columns(ofSlice: slice).count / PackedLayout.columns,
                             c: results + index * count * PanelProduct.resultFloats, accumulate: slice > 0))
                     index += tiles
                 }

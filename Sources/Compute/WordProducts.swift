@@ -47,25 +47,23 @@ struct WordActivations {
 
     /// A product of which two panels stay in the L1 cache.
     private var product: PanelProduct {
-        PanelProduct(slices: sliceCount, tiles: tileCount, panels: 2, panelBytes: WordPanel.sliceBytes)
+        PanelProduct(
+            columns: matrix.columns, sliceColumns: WordTile.sliceColumns, tiles: tileCount, panels: 2,
+            panelBytes: WordPanel.sliceBytes)
     }
 
-    var scratchFloats: Int { product.scratchFloats(groups: FloatActivations.panelRows / PackedFloats.rows) }
+    var scratchFloats: Int { product.scratchFloats }
 
     /// Computes columns `outputs` of the product, a multiple of 16, for `rows`.
     func multiply(
         by weights: PackedFloatWeights, _ outputs: Range<Int>, into output: Matrix,
         _ scratch: UnsafeMutablePointer<Float>, _ kernels: WordKernels
     ) {
-        @inline(__always)
-        func columns(ofSlice slice: Int) -> Range<Int> {
-            let first = slice * WordTile.sliceColumns
-            return first..<min(first + WordTile.sliceColumns, weights.columns)
-        }
+        let product = product
         product.run(
             outputs.lowerBound / PackedFloats.rows..<outputs.upperBound / PackedFloats.rows, scratch,
             unpack: { group, slice, panel in
-                let part = columns(ofSlice: slice)
+                let part = product.columns(ofSlice: slice)
                 kernels.unpackWords(
                     weights.type,
                     weights.group(group) + part.lowerBound * PackedFloats.rows * weights.type.blockBytes,
@@ -75,7 +73,7 @@ struct WordActivations {
                 kernels.multiplyWords(
                     WordProduct(
                         tiles: tile(0, slice: slice), tileCount: tileCount, panels: panels,
-                        panelCount: count, parts: (columns(ofSlice: slice).count + 31) / 32, c: results,
+                        panelCount: count, parts: (product.columns(ofSlice: slice).count + 31) / 32, c: results,
                         accumulate: slice > 0)
                 )
             },

@@ -350,9 +350,7 @@ private func multiply<Format: PackedFormat, S: Shape>(
     let toSecondTrailing = hasSecond ? trailingBytes : 0
     /// Read only with `Offsets.ofBounds`; the results' address stands for none.
     var bounds = product.bounds ?? UnsafePointer(product.c)
-    // One token is multiplied faster than several, and so needs its weights earlier. Codes of 8 bits (544 bytes of a part) are
-    // read as fast as the hardware prefetcher follows: far ahead of it, prefetches cost a fifth of the speed.
-    let bytesAhead = S.tokens > 1 ? bytesAhead : partBytes > 512 && !Format.isSplit ? 1088 : 6912
+    let bytesAhead = S.tokens == 1 ? Format.bytesAheadOfOneToken : bytesAhead
     var sums = Tokens<S>()
     var slice = product.tile
     var slicePart = 0

@@ -22,6 +22,8 @@ protocol PackedFormat {
     /// With `.ofParts`: the minimums of a part, and their scale.
     static func minimums(_ block: UnsafeRawPointer, _ part: Int) -> __m128i
     static func minimumScale(_ shared: Shared) -> __m512
+    /// `bytesAhead` for a single token, which is multiplied faster than several and needs its weights earlier.
+    static var bytesAheadOfOneToken: Int { get }
 }
 
 /// What a weight has besides `scale · (code - center)`; it is subtracted.
@@ -44,6 +46,7 @@ extension PackedFormat {
     @inline(__always) static var offsets: Offsets { .none }
     @inline(__always) static func minimums(_ block: UnsafeRawPointer, _ part: Int) -> __m128i { _mm_setzero_si128() }
     @inline(__always) static func minimumScale(_ shared: Shared) -> __m512 { _mm512_setzero_ps() }
+    @inline(__always) static var bytesAheadOfOneToken: Int { 6912 }
 }
 
 extension PackedLayout.Format {
@@ -306,6 +309,8 @@ enum PackedQ5_K: PackedFiveBits, PackedWithSixBits {}
 
 enum PackedQ8_0: PackedWithScale {
     static var segments: Int { 1 }
+    /// With 544 bytes per 32 columns, the hardware prefetcher is as fast as the loop; prefetches farther ahead disturb it.
+    @inline(__always) static var bytesAheadOfOneToken: Int { 1088 }
     @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) {
         let sign = _mm512_set1_epi8(-128)
