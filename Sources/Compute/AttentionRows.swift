@@ -35,6 +35,8 @@ struct AttentionRows {
     private let wordPage: WordPage
     private let kernelScratch: UnsafeMutablePointer<Float>
 
+    /// Rows for which the scratch of a kernel has room: two blocks.
+    private static let kernelRows = max(attendRows, 2 * BlockAttention.rows)
     /// Number of vectors from which on a block pays.
     private static let leastOfBlock = 16
     /// Number of vectors up to which it pays to convert a page for each four of them, without storing it.
@@ -47,7 +49,7 @@ struct AttentionRows {
     /// Floats of scratch for up to `count` vectors.
     static func scratchFloats(count: Int, keyWidth: Int, valueWidth: Int) -> Int {
         padded(count) * (14 + keyWidth + valueWidth)
-            + pageTokens * (keyWidth + valueWidth + max(attendRows, BlockAttention.rows))
+            + pageTokens * (keyWidth + valueWidth + kernelRows)
             + WordPage.count(keyWidth: keyWidth, valueWidth: valueWidth)
     }
 
@@ -77,7 +79,7 @@ struct AttentionRows {
         page = blocks + rows * (keyWidth + valueWidth)
         kernelScratch = page + pageTokens * (keyWidth + valueWidth)
         wordPage = WordPage(
-            kernelScratch + pageTokens * max(attendRows, BlockAttention.rows), keyWidth: keyWidth,
+            kernelScratch + pageTokens * Self.kernelRows, keyWidth: keyWidth,
             valueWidth: valueWidth)
         maxima.update(repeating: -.infinity, count: rows)
         sums.update(repeating: 0, count: rows)
@@ -126,6 +128,19 @@ struct AttentionRows {
         }
     }
 
+    /// To be called before the first page of `ByteKeys`, with the sequence's first page in `page`.
+    func startBytes() {
+        guard let words else { return }
+        for d in 0..<keyWidth {
+            let row = UnsafeBufferPointer(start: page + d * pageTokens, count: pageTokens)
+            wordPage.keyBase[d] = row.reduce(0, +) / Float(pageTokens)
+        }
+        for first in stride(from: 0, to: count, by: BlockAttention.rows) {
+            let queries = ByteQueries(after: blockQueries(first / BlockAttention.rows), width: keyWidth)
+            words.roundByteQueries(queries, scales + first, wordPage.keyBase, wordPage.keyRoom)
+        }
+    }
+
     /// Continues vectors of `other`, those from `offset` on: what is set of them, and their running state.
     func take(from other: AttentionRows, at offset: Int) {
         for index in 0..<count {
@@ -165,14 +180,21 @@ struct AttentionRows {
     }
 
     /// Makes a page the current one: sets the tokens of it that each vector attends to.
-    ///
-    /// - Parameter start: Position of its first token.
-    func see(pageAt start: Int) {
-        let (start, size) = (Int32(start), Int32(pageTokens))
+    func see(_ page: Int) {
+        let (start, size) = (Int32(page * pageTokens), Int32(pageTokens))
         for index in 0..<count {
             first[index] = min(max(oldest[index] &- start, 0), size)
             end[index] = min(max(seenEnds[index] &- start, 0), size)
             offsets[index] = Float(start &- positions[index])
+        }
+    }
+
+    /// The same, but vectors for which the page's keys are not bytes, or are not `asBytes`, attend to none.
+    func see(_ page: Int, asBytes: Bool) {
+        see(page)
+        for index in 0..<count {
+            let isByte = ByteKeys.pages(seenFrom: Int(positions[index])).contains(page)
+            if isByte != asBytes { (first[index], end[index]) = (0, 0) }
         }
     }
 
@@ -191,11 +213,14 @@ struct AttentionRows {
 
     /// Adds the page, as floats.
     ///
-    /// - Parameter bias: Whether there is a linear bias.
-    func attend(softcap: Float, bias: Bool) {
+    /// - Parameters:
+    ///   - asBytes: Whether its keys become `ByteKeys`.
+    ///   - bias: Whether there is a linear bias.
+    func attend(asBytes: Bool, softcap: Float, bias: Bool) {
         if let words {
-            words.roundPage(page, wordPage)
-            return attend(words, softcap, bias)
+            let target = asBytes ? bytePage : wordPage
+            words.roundPage(page, target)
+            return attend(words, target, softcap, bias)
         }
         guard isBlocked, let attendBlock = kernels.attendBlock else {
             return kernels.attendPage(pageAttention(softcap, bias))
@@ -210,16 +235,30 @@ struct AttentionRows {
         }
     }
 
-    /// Adds `wordPage`.
-    private func attend(_ words: WordAttentionKernels, _ softcap: Float, _ bias: Bool) {
-        for first in stride(from: 0, to: count, by: BlockAttention.rows) {
-            let block = first / BlockAttention.rows
-            guard (first..<first + BlockAttention.rows).contains(where: { self.first[$0] < end[$0] }) else { continue }
+    /// `wordPage` with `ByteKeys`.
+    private var bytePage: WordPage {
+        WordPage(wordPage.base, keyWidth: keyWidth, valueWidth: valueWidth, hasByteKeys: true)
+    }
+
+    private func attend(_ words: WordAttentionKernels, _ page: WordPage, _ softcap: Float, _ bias: Bool) {
+        let size = BlockAttention.rows
+        func seesPage(_ block: Int) -> Bool {
+            (size * block..<size * (block + 1)).contains { first[$0] < end[$0] }
+        }
+        let blocks = (count + size - 1) / size
+        var next = 0
+        while next < blocks {
+            defer { next += 1 }
+            let start = next
+            while next < blocks, seesPage(next) { next += 1 }
+            guard next > start else { continue }
+            let row = size * start
             words.attend(
                 WordAttention(
-                    queries: blockQueries(block), scales: scales + first, outputs: blockOutputs(block),
-                    first: self.first + first, end: end + first, page: wordPage, maxima: maxima + first,
-                    sums: sums + first, scratch: kernelScratch, changes: changes(ofBlock: first, softcap, bias)))
+                    count: next - start, stride: size * (keyWidth + valueWidth), queries: blockQueries(start),
+                    scales: scales + row, outputs: blockOutputs(start), first: first + row, end: end + row, page: page,
+                    maxima: maxima + row, sums: sums + row, scratch: kernelScratch,
+                    changes: changes(ofBlock: row, softcap, bias)))
         }
     }
 
@@ -230,10 +269,13 @@ struct AttentionRows {
     }
 
     /// Adds a page of halves; see `readsHalves`.
-    func attendHalves(_ page: UnsafeRawPointer, next: UnsafeRawPointer, softcap: Float, bias: Bool) {
+    func attendHalves(
+        _ page: UnsafeRawPointer, asBytes: Bool, next: UnsafeRawPointer, softcap: Float, bias: Bool
+    ) {
         if let words {
-            words.roundHalves(page, wordPage, next)
-            return attend(words, softcap, bias)
+            let target = asBytes ? bytePage : wordPage
+            words.roundHalves(page, target, next)
+            return attend(words, target, softcap, bias)
         }
         kernels.attendHalves?(pageAttention(softcap, bias), page, next)
     }

@@ -35,11 +35,30 @@ package struct AttentionShape: Sendable {
         self.compression = compression
     }
 
+    /// Whether scores are products of queries and keys, of all tokens before a token, which `ByteKeys` are made for.
+    fileprivate var seesPlainScoresOfAllTokens: Bool {
+        window == nil && compression == nil && softcap == 0 && slopes == nil
+    }
+
     /// The first token that a token at `position` attends to.
     func oldest(seenFrom position: Int) -> Int {
         guard let window else { return 0 }
         return isChunked ? position / window * window : max(0, position - window + 1)
     }
+}
+
+/// Which rows' attention is computed in integers, if the tier has kernels for that, and in how many bits.
+package struct AttentionPrecision: Sendable {
+    /// The rows before this one are computed in floats.
+    let exactRows: Int
+    /// Whether scores are products of 8-bit integers instead of 16-bit ones; see `ByteKeys`.
+    let hasByteScores: Bool
+
+    package init(exactRows: Int, hasByteScores: Bool) {
+        (self.exactRows, self.hasByteScores) = (exactRows, hasByteScores)
+    }
+
+    package static let floats = Self(exactRows: .max, hasByteScores: false)
 }
 
 extension Compute {
@@ -134,21 +153,24 @@ extension Compute {
     ///
     /// - Parameters:
     ///   - queries: `[rows, heads · keyWidth]`; scaled, and rotated like the keys, in place.
-    ///   - exact: Rows from this one on are multiplied as 16-bit integers, if the tier has kernels for that.
     ///   - output: `[rows, heads · valueWidth]`.
     package func attention(
-        _ queries: Matrix, of step: Step, layer: Int, _ shape: AttentionShape, exact: Int = .max, into output: Matrix
+        _ queries: Matrix, of step: Step, layer: Int, _ shape: AttentionShape,
+        _ precision: AttentionPrecision = .floats, into output: Matrix
     ) {
         guard let cached = step.segments.first?.state.shape.pages(of: layer) else { return }
         let fitsWords = cached.valueWidth % 16 == 0 && cached.keyWidth <= WordPage.mostWidth
+        let exact = precision.exactRows
         let words = fitsWords && exact < queries.rows ? kernels.wordAttention : nil
+        let hasByteKeys = precision.hasByteScores && shape.seesPlainScoresOfAllTokens && cached.hasPlainKeys
         let group = shape.heads / cached.heads
         let tileRows = max(1, (words == nil ? 64 : wordVectors(of: queries.rows * shape.heads, cached)) / group)
         let tiles = { (segment: Step.Segment) in (segment.rows.count + tileRows - 1) / tileRows }
         func queryGroup(_ segment: Step.Segment, _ rows: Range<Int>, head: Int, worker: Int) -> QueryGroup {
-            QueryGroup(
+            let words = segment.rows.lowerBound < exact ? nil : words
+            return QueryGroup(
                 kernels: kernels, shape: shape, layer: layer, cached: cached, segment: segment, rows: rows, head: head,
-                words: segment.rows.lowerBound < exact ? nil : words, scratch: scratchOfWorker(worker))
+                words: words, hasByteKeys: words != nil && hasByteKeys, scratch: scratchOfWorker(worker))
         }
         let (shared, apart) = sharedPages(of: step, cached, shape)
         let mostShared = shared.map { $0.vectors(group) }.max() ?? 0
@@ -157,7 +179,8 @@ extension Compute {
         }
         reserveScratch(floats: floats(max(tileRows * group, mostShared)) + (shared.isEmpty ? 0 : floats(mostShared)))
         let items = (shared.count + apart.reduce(0) { $0 + tiles($1) }) * cached.heads
-        timed(ProfiledPart(attentionOf: step, cached, shape, exact: words == nil ? .max : exact)) {
+        let used = words == nil ? .floats : AttentionPrecision(exactRows: exact, hasByteScores: hasByteKeys)
+        timed(ProfiledPart(attentionOf: step, cached, shape, used)) {
             pool.forEach(items) { item, worker in
                 var (index, part) = (0, item)
                 if part < shared.count * cached.heads {
@@ -265,6 +288,11 @@ extension Compute {
         let inCache = (512 << 10) / (MemoryLayout<Float>.size * (cached.keyWidth + cached.valueWidth))
         return max(128, min(1024, inCache, count / (4 * pool.count)))
     }
+}
+
+extension StateShape.PagedLayer {
+    /// Whether the keys can be converted to `ByteKeys`: they are not rotated yet.
+    fileprivate var hasPlainKeys: Bool { !isRotated && !isLatent && ByteKeys.fits(keyWidth) }
 }
 
 extension KernelSet {

@@ -11,6 +11,8 @@ struct QueryGroup {
     let rows: Range<Int>
     let head: Int
     let words: WordAttentionKernels?
+    /// Whether `words` multiply keys of distant pages as bytes.
+    let hasByteKeys: Bool
     let scratch: UnsafeMutablePointer<Float>
 
     private var group: Int { shape.heads / cached.heads }
@@ -90,18 +92,37 @@ struct QueryGroup {
     private func attend(_ vectors: AttentionRows, in pages: Range<Int>) {
         let (softcap, bias) = (shape.softcap, shape.slopes != nil)
         let readsHalves = vectors.readsHalves && cached.quantizedPage == nil && !cached.isLatent
-        // Pages of which every row sees all tokens.
-        let whole = wholePages(seenFrom: start...start + rows.count - 1).clamped(to: pages)
-        for page in pages {
-            // The vectors see of such a page what they see of the one before.
-            if bias || !whole.dropFirst().contains(page) { vectors.see(pageAt: page * pageTokens) }
+        func attend(_ page: Int, asBytes: Bool) {
             let next = part(min(page + 1, pages.upperBound - 1))
             if readsHalves {
-                vectors.attendHalves(part(page), next: next, softcap: softcap, bias: bias)
+                vectors.attendHalves(part(page), asBytes: asBytes, next: next, softcap: softcap, bias: bias)
             } else {
                 widen(part(page), next: next, into: vectors.page)
-                vectors.attend(softcap: softcap, bias: bias)
+                vectors.attend(asBytes: asBytes, softcap: softcap, bias: bias)
             }
+        }
+        // Pages of which every row sees all tokens, and those whose keys are bytes for every row, and for the last one.
+        let whole = wholePages(seenFrom: start...start + rows.count - 1).clamped(to: pages)
+        let asBytes = hasByteKeys ? ByteKeys.pages(seenFrom: start) : 0..<0
+        let lastAsBytes = hasByteKeys ? ByteKeys.pages(seenFrom: start + rows.count - 1) : 0..<0
+        if !lastAsBytes.isEmpty {
+            widen(part(0), next: part(0), into: vectors.page)
+            vectors.startBytes()
+        }
+        var seen: Int?
+        for page in pages {
+            if lastAsBytes.contains(page), !asBytes.contains(page) {
+                for asBytes in [true, false] {
+                    vectors.see(page, asBytes: asBytes)
+                    attend(page, asBytes: asBytes)
+                }
+                seen = nil
+                continue
+            }
+            // The vectors see of a whole page what they see of the one before.
+            if bias || !(whole.contains(page) && seen.map(whole.contains) == true) { vectors.see(page) }
+            seen = page
+            attend(page, asBytes: asBytes.contains(page))
         }
     }
 
@@ -119,7 +140,7 @@ struct QueryGroup {
                 }
             }
             widen(compressed, compression, base..<min(base + pageTokens, lastCount), into: vectors.page)
-            vectors.attend(softcap: shape.softcap, bias: shape.slopes != nil)
+            vectors.attend(asBytes: false, softcap: shape.softcap, bias: shape.slopes != nil)
         }
     }
 

@@ -72,18 +72,19 @@ extension ProfiledPart {
     }
 
     /// Attention of a step's rows to the keys and values in one layer's state.
-    ///
-    /// - Parameter exact: Rows from this one on are multiplied as 16-bit integers.
-    init(attentionOf step: Step, _ cached: StateShape.PagedLayer, _ shape: AttentionShape, exact: Int) {
+    init(
+        attentionOf step: Step, _ cached: StateShape.PagedLayer, _ shape: AttentionShape,
+        _ precision: AttentionPrecision
+    ) {
         self.init(name: "attention")
-        let operations = Double(2 * shape.heads * (cached.keyWidth + cached.valueWidth))
+        let (keys, values) = (Double(2 * shape.heads * cached.keyWidth), Double(2 * shape.heads * cached.valueWidth))
         for segment in step.segments {
             let positions = segment.start..<segment.start + segment.rows.count
             let seen = positions.reduce(0) { $0 + $1 + 1 - shape.oldest(seenFrom: $1) }
-            if segment.rows.lowerBound < exact {
-                floatOperations += operations * Double(seen)
+            if segment.rows.lowerBound < precision.exactRows {
+                floatOperations += (keys + values) * Double(seen)
             } else {
-                byteOperations += 2 * operations * Double(seen)
+                byteOperations += ((precision.hasByteScores ? 1 : 2) * keys + 2 * values) * Double(seen)
             }
             let tokens = positions.upperBound - shape.oldest(seenFrom: positions.lowerBound)
             bytes += Double(tokens * cached.heads * cached.headBytes) / Double(pageTokens)

@@ -61,10 +61,11 @@ struct LayerContext {
     /// Bidirectional attention: which rows attend to which; `nil`: each segment of the step to itself.
     var spans: [AttentionSpan]?
 
-    /// Number of the step's first rows whose attention is computed in floats: those of answers, or all rows if the weights of
-    /// `projection`, a matrix of the layer's attention, are 32-bit floats.
-    func exactRows(_ projection: Linear) -> Int {
-        projection.weights.tensor.type == .F32 ? .max : step.answerRows
+    /// The precision of the layer's attention. Rows of answers are computed in floats, and all rows if the weights of
+    /// `projection`, a matrix of the layer, are 32-bit floats. If they are quantized, scores of prompts have 8 bits.
+    func precision(_ projection: Linear) -> AttentionPrecision {
+        let type = projection.weights.tensor.type
+        return type == .F32 ? .floats : AttentionPrecision(exactRows: step.answerRows, hasByteScores: type.isQuantized)
     }
 
     /// The step's segments, with their states of this layer.

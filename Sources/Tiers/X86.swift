@@ -32,8 +32,9 @@
             set.attendHalves = KernelsAVX512.attendHalves
             set.attendBlock = KernelsAVX512.attendBlock
             set.wordAttention = WordAttentionKernels(
-                roundQueries: KernelsAVX512.roundQueries, roundPage: KernelsAVX512.roundPage,
-                roundHalves: KernelsAVX512.roundHalves, attend: KernelsAVX512.attendWords)
+                roundQueries: KernelsAVX512.roundQueries, roundByteQueries: KernelsAVX512.roundByteQueries,
+                roundPage: KernelsAVX512.roundPage, roundHalves: KernelsAVX512.roundHalves,
+                attend: KernelsAVX512.attendWords)
             set.widenHalves = KernelsAVX512.widenHalves
             set.multiplyFloats = KernelsAVX512.multiplyFloats
             set.packedFormats.formUnion(PackedFloats.types)

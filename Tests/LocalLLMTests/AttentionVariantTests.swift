@@ -74,9 +74,9 @@ import Tiers
 
     /// Results in steps of each of `sizes`, and the exact ones.
     ///
-    /// - Parameter exact: As in `Compute.attention`.
-    private func results(_ variant: Variant, _ format: KVCacheFormat, exact: Int) -> (found: [[Float]], exact: [Float])
-    {
+    private func results(
+        _ variant: Variant, _ format: KVCacheFormat, _ precision: AttentionPrecision
+    ) -> (found: [[Float]], exact: [Float]) {
         let q = random(Self.heads * Self.keyWidth, seed: 1)
         let (k, v) = (random(Self.kvHeads * Self.keyWidth, seed: 2), random(Self.kvHeads * Self.valueWidth, seed: 3))
         let expected = q.indices.flatMap { attend(variant, q[$0], k[...$0], v[...$0]) }.map { Float($0) }
@@ -98,7 +98,7 @@ import Tiers
                 compute.store(key, value, of: step, layer: 0)
                 let query = fill(work[.query, range.count, q[0].count], q[range])
                 let output = work[.attended, range.count, Self.heads * Self.valueWidth]
-                compute.attention(query, of: step, layer: 0, shape, exact: exact, into: output)
+                compute.attention(query, of: step, layer: 0, shape, precision, into: output)
                 found += UnsafeBufferPointer(start: output.base, count: output.rows * output.columns)
             }
             return found
@@ -117,7 +117,7 @@ import Tiers
 
     @Test(arguments: variants, KVCacheFormat.allCases)
     func `attention, whatever the step's size`(variant: Variant, format: KVCacheFormat) {
-        let (found, expected) = results(variant, format, exact: .max)
+        let (found, expected) = results(variant, format, .floats)
         // Sums of some 70 products and exponentials in floats, each within a few parts in 10⁷.
         let limit = limit(format, halves: 1e-11)
         for (size, found) in zip(Self.sizes, found) {
@@ -127,7 +127,7 @@ import Tiers
 
     @Test(arguments: variants, KVCacheFormat.allCases)
     func `attention of prompts, with the same bits whatever the step's size`(variant: Variant, format: KVCacheFormat) {
-        let (found, expected) = results(variant, format, exact: 0)
+        let (found, expected) = results(variant, format, AttentionPrecision(exactRows: 0, hasByteScores: true))
         // Integers of 13 bits: errors of a few parts in 10⁵.
         #expect(normalizedMeanSquaredError(found[0], expected) < limit(format, halves: 1e-7))
         let bits = found.map { $0.map(\.bitPattern) }

@@ -6,16 +6,24 @@ package struct WordAttentionKernels: Sendable {
         @Sendable (UnsafeMutablePointer<Float>, _ width: Int, UnsafeMutablePointer<Float>) -> Void
     package typealias RoundHalves = @Sendable (UnsafeRawPointer, WordPage, _ next: UnsafeRawPointer) -> Void
 
+    package typealias RoundByteQueries =
+        @Sendable (
+            ByteQueries, UnsafePointer<Float>, _ base: UnsafePointer<Float>, _ room: UnsafeMutablePointer<Float>
+        ) -> Void
+
     package let roundQueries: RoundQueries
+    package let roundByteQueries: RoundByteQueries
     package let roundPage: @Sendable (UnsafePointer<Float>, WordPage) -> Void
     package let roundHalves: RoundHalves
     package let attend: @Sendable (WordAttention) -> Void
 
     package init(
-        roundQueries: @escaping RoundQueries, roundPage: @escaping @Sendable (UnsafePointer<Float>, WordPage) -> Void,
-        roundHalves: @escaping RoundHalves, attend: @escaping @Sendable (WordAttention) -> Void
+        roundQueries: @escaping RoundQueries, roundByteQueries: @escaping RoundByteQueries,
+        roundPage: @escaping @Sendable (UnsafePointer<Float>, WordPage) -> Void, roundHalves: @escaping RoundHalves,
+        attend: @escaping @Sendable (WordAttention) -> Void
     ) {
         self.roundQueries = roundQueries
+        self.roundByteQueries = roundByteQueries
         self.roundPage = roundPage
         self.roundHalves = roundHalves
         self.attend = attend

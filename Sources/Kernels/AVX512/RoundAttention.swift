@@ -33,7 +33,11 @@ private func round<Numbers: NumberFormat>(
     let keyBytes = pageTokens &* page.keyWidth &* Numbers.bytes
     let pageBytes = keyBytes &+ pageTokens &* page.valueWidth &* Numbers.bytes
     for offset in stride(from: 0, to: pageBytes, by: 64) { prefetch_to_l2(next + offset) }
-    roundColumns(Numbers.self, source, page.keyWidth, into: page.keys, page.scales)
+    if page.hasByteKeys {
+        roundByteKeys(Numbers.self, source, into: page)
+    } else {
+        roundColumns(Numbers.self, source, page.keyWidth, into: page.keys, page.scales)
+    }
     for token in stride(from: 0, to: pageTokens, by: 2) { roundPair(Numbers.self, source + keyBytes, token, page) }
 }
 
@@ -133,7 +137,7 @@ private func inverse(largestBits: Int32, _ token: Int, _ page: WordPage) -> __m5
 }
 
 @inline(__always)
-private func magnitudeBits(_ x: __m512) -> __m512i {
+func magnitudeBits(_ x: __m512) -> __m512i {
     _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fff_ffff))
 }
 

@@ -13,5 +13,10 @@ public struct ScoreChanges {
         self.offsets = offsets
     }
 
+    /// Those of the rows from `row` on.
+    public func from(_ row: Int) -> ScoreChanges {
+        ScoreChanges(softcap: softcap, slopes: slopes.map { $0 + row }, offsets: offsets.map { $0 + row })
+    }
+
     public var isEmpty: Bool { softcap == 0 && slopes == nil }
 }

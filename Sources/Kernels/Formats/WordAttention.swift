@@ -18,10 +18,13 @@ public struct WordPage {
     public let base: UnsafeMutableRawPointer
     public let keyWidth: Int
     public let valueWidth: Int
+    /// Whether `ByteKeys` are in the place of `keys`.
+    public let hasByteKeys: Bool
 
     @inlinable
-    public init(_ base: UnsafeMutableRawPointer, keyWidth: Int, valueWidth: Int) {
+    public init(_ base: UnsafeMutableRawPointer, keyWidth: Int, valueWidth: Int, hasByteKeys: Bool = false) {
         (self.base, self.keyWidth, self.valueWidth) = (base, keyWidth, valueWidth)
+        self.hasByteKeys = hasByteKeys
     }
 
     /// Below 46,341, whose square is 2^31, by more than rounding adds to a vector of `mostWidth` numbers.
@@ -34,7 +37,7 @@ public struct WordPage {
     /// Number of 4-byte numbers.
     @inlinable
     public static func count(keyWidth: Int, valueWidth: Int) -> Int {
-        pageTokens * ((keyWidth + 1) / 2 + 3) + pageTokens / 2 * valueWidth
+        pageTokens * ((keyWidth + 1) / 2 + 3) + pageTokens / 2 * valueWidth + keyWidth * (1 + pageTokens)
     }
 
     @inlinable public var keys: UnsafeMutableRawPointer { base }
@@ -44,13 +47,74 @@ public struct WordPage {
     }
     @inlinable public var logarithms: UnsafeMutablePointer<Float> { scales + pageTokens }
     @inlinable public var inverses: UnsafeMutablePointer<Float> { scales + 2 &* pageTokens }
+
+    /// `[D]` f32 what is taken from keys before they become `ByteKeys`, and room for them, `[D][32]` f32.
+    @inlinable public var keyBase: UnsafeMutablePointer<Float> { scales + 3 &* pageTokens }
+    @inlinable public var keyRoom: UnsafeMutablePointer<Float> { keyBase + keyWidth }
 }
 
-/// One page of keys and values in 16-bit integers for 32 query rows side by side. Fields without a comment are those of
-/// `BlockAttention`.
+/// Keys of a page as 8-bit integers, for which `vpdpbusd` does twice as many multiplications as `vpdpwssd`.
+///
+/// They serve pages that lie well before a row: all but the first page, which often has most of the weight, and those of the
+/// last 1 to 128 tokens (`pages`). Two things keep their error small. A base is taken from all keys, the mean of those
+/// of the first page: what they have in common, mostly by biases. And keys and queries are rotated by a Hadamard matrix H, which leaves the scores as they are but spreads a few large
+/// numbers over all (QuaRot, Ashkboos et al. 2024).
+///
+///     codes  [D / 4][32 tokens][4] i8   H · (key − base) / scale, where `WordPage.scales` has the scale
+///     starts [32] i32                   −128 · Σ codes
+///
+/// H consists of ones and minus ones, so that H · H = D.
+public struct ByteKeys {
+    public let codes: UnsafeMutableRawPointer
+    public let width: Int
+
+    @inlinable
+    public init(of page: WordPage) { (codes, width) = (page.keys, page.keyWidth) }
+
+    /// Whether keys of this width can be bytes.
+    @inlinable
+    public static func fits(_ width: Int) -> Bool { (32...512).contains(width) && width & (width &- 1) == 0 }
+
+    /// The pages whose keys are bytes for a row at `position`; the same for 128 positions.
+    @inlinable
+    public static func pages(seenFrom position: Int) -> Range<Int> { 1..<max(1, position / 128 * 128 / pageTokens) }
+
+    public static let largestCode: Float = 127
+
+    @inlinable public var starts: UnsafeMutablePointer<Int32> {
+        (codes + pageTokens &* width).assumingMemoryBound(to: Int32.self)
+    }
+}
+
+/// 32 queries side by side as bytes, behind their `[D / 2][32][2]` i16.
+///
+///     codes  [D / 4][32][4] u8   H · query / (D · scale) + 128
+///     scales [32] f32
+///     bases  [32] f32            query · base of the keys
+public struct ByteQueries {
+    public let words: UnsafeMutableRawPointer
+    public let width: Int
+
+    @inlinable
+    public init(after words: UnsafeMutableRawPointer, width: Int) { (self.words, self.width) = (words, width) }
+
+    @inlinable public var codes: UnsafeMutableRawPointer { words + 64 &* width }
+    @inlinable public var scales: UnsafeMutablePointer<Float> {
+        (words + 96 &* width).assumingMemoryBound(to: Float.self)
+    }
+    @inlinable public var bases: UnsafeMutablePointer<Float> { scales + BlockAttention.rows }
+}
+
+/// One page of keys and values in 16-bit integers for blocks of 32 query rows side by side. Fields without a comment are
+/// those of `BlockAttention`, of the first block.
 public struct WordAttention {
-    /// `[(D + 1) / 2][32][2]` i16 queries, already scaled by 1/√D, and the scale of each, `[32]`.
-    public var queries: UnsafeRawPointer
+    public var count: Int
+    /// Floats from a block's queries to those of the next one, and from its outputs to the next ones. All else has 32
+    /// numbers a block.
+    public var stride: Int
+    /// `[(D + 1) / 2][32][2]` i16 queries, already scaled by 1/√D, and the scale of each, `[32]`; for a page with `ByteKeys`
+    /// followed by `ByteQueries`.
+    public var queries: UnsafeMutableRawPointer
     public var scales: UnsafePointer<Float>
     /// `[Dv][32]` the unnormalized outputs so far.
     public var outputs: UnsafeMutablePointer<Float>
@@ -60,18 +124,32 @@ public struct WordAttention {
     /// `[32]` running maxima of the scores as logarithms to base 2, with the scales of the values; initially `-infinity`.
     public var maxima: UnsafeMutablePointer<Float>
     public var sums: UnsafeMutablePointer<Float>
-    /// Scratch of `32 · 32` floats.
+    /// Scratch of `2 · 32 · 32` floats.
     public var scratch: UnsafeMutablePointer<Float>
+    /// None for a page with `ByteKeys`.
     public var changes: ScoreChanges
 
     @inlinable
     public init(
-        queries: UnsafeRawPointer, scales: UnsafePointer<Float>, outputs: UnsafeMutablePointer<Float>,
-        first: UnsafePointer<Int32>, end: UnsafePointer<Int32>, page: WordPage, maxima: UnsafeMutablePointer<Float>,
-        sums: UnsafeMutablePointer<Float>, scratch: UnsafeMutablePointer<Float>, changes: ScoreChanges = ScoreChanges()
+        count: Int, stride: Int, queries: UnsafeMutableRawPointer, scales: UnsafePointer<Float>,
+        outputs: UnsafeMutablePointer<Float>, first: UnsafePointer<Int32>, end: UnsafePointer<Int32>, page: WordPage,
+        maxima: UnsafeMutablePointer<Float>, sums: UnsafeMutablePointer<Float>, scratch: UnsafeMutablePointer<Float>,
+        changes: ScoreChanges = ScoreChanges()
     ) {
+        (self.count, self.stride) = (count, stride)
         (self.queries, self.scales, self.outputs) = (queries, scales, outputs)
         (self.first, self.end, self.page) = (first, end, page)
         (self.maxima, self.sums, self.scratch, self.changes) = (maxima, sums, scratch, changes)
+    }
+
+    /// A block alone. Its scratch is not that of the blocks beside it.
+    @inlinable
+    public func block(_ index: Int) -> WordAttention {
+        let row = BlockAttention.rows &* index
+        return WordAttention(
+            count: 1, stride: stride, queries: queries + 4 &* stride &* index, scales: scales + row,
+            outputs: outputs + stride &* index, first: first + row, end: end + row, page: page, maxima: maxima + row,
+            sums: sums + row, scratch: scratch + index % 2 &* pageTokens &* BlockAttention.rows,
+            changes: changes.from(row))
     }
 }

@@ -113,7 +113,7 @@ final class CompressedAttention: Mixer {
         compute.store(vectors, nil, of: step, layer: context.layer)
         let attended = work[.attended, input.rows, queries.columns]
         compute.attention(
-            queries, of: step, layer: context.layer, shape, exact: context.exactRows(query), into: attended)
+            queries, of: step, layer: context.layer, shape, context.precision(query), into: attended)
         turn(attended, by: reversedRotary, context)
 
         let (groupWidth, rank) = (outputDown[0].weights.columns, outputDown[0].weights.rows)

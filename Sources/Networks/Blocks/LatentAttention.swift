@@ -142,7 +142,7 @@ final class LatentAttention: Mixer {
         compute.store(latent, nil, of: context.step, layer: context.layer)
         let attended = work[.value, query.rows, widths.heads * widths.rank]
         compute.attention(
-            absorbed, of: context.step, layer: context.layer, shape, exact: context.exactRows(parts.output),
+            absorbed, of: context.step, layer: context.layer, shape, context.precision(parts.output),
             into: attended)
         compute.multiply {
             for (head, layer) in valueUp.enumerated() {
@@ -179,7 +179,7 @@ final class LatentAttention: Mixer {
             into: key.heads(widths.heads, width: widths.rope, from: widths.nope, stride: keyWidth))
         compute.store(key, value, of: context.step, layer: context.layer)
         compute.attention(
-            query, of: context.step, layer: context.layer, shape, exact: context.exactRows(parts.output), into: attended
+            query, of: context.step, layer: context.layer, shape, context.precision(parts.output), into: attended
         )
     }
 }

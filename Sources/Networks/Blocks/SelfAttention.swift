@@ -148,7 +148,7 @@ final class SelfAttention: StoringMixer {
         }
         let attended = work[.attended, rows, shape.heads * valueWidth]
         compute.attention(
-            query, of: step, layer: context.layer, shape, exact: context.exactRows(parts.query), into: attended)
+            query, of: step, layer: context.layer, shape, context.precision(parts.query), into: attended)
         if parts.valueScale != 1 { compute.scale(attended, by: parts.valueScale) }
         if let gate {
             if parts.gateIsSoftplus {
