@@ -56,9 +56,9 @@ public struct WordPage {
 /// Keys of a page as 8-bit integers, for which `vpdpbusd` does twice as many multiplications as `vpdpwssd`.
 ///
 /// They serve pages that lie well before a row: all but the first page, which often has most of the weight, and those of the
-/// last 1 to 128 tokens (`pages`). Two things keep their error small. A base is taken from all keys, the mean of those
-/// of the first page: what they have in common, mostly by biases. And keys and queries are rotated by a Hadamard matrix H, which leaves the scores as they are but spreads a few large
-/// numbers over all (QuaRot, Ashkboos et al. 2024).
+/// last 1 to 128 tokens (`pages`). Two things keep their error small. The mean of the first page's keys, the base, is
+/// subtracted from all keys: what they have in common, mostly by biases. And keys and queries are rotated by a Hadamard matrix
+/// H, which leaves the scores as they are but spreads a few large numbers over all (QuaRot, Ashkboos et al. 2024).
 ///
 ///     codes  [D / 4][32 tokens][4] i8   H · (key − base) / scale, where `WordPage.scales` has the scale
 ///     starts [32] i32                   −128 · Σ codes
