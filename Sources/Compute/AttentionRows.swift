@@ -231,7 +231,7 @@ struct AttentionRows {
                 BlockAttention(
                     queries: blockQueries(block), outputs: blockOutputs(block), first: self.first + first,
                     end: end + first, page: page, keyWidth: keyWidth, valueWidth: valueWidth, maxima: maxima + first,
-                    sums: sums + first, scratch: kernelScratch, changes: changes(ofBlock: first, softcap, bias)))
+                    sums: sums + first, scratch: kernelScratch, changes: changes(softcap, bias).from(first)))
         }
     }
 
@@ -258,14 +258,13 @@ struct AttentionRows {
                     count: next - start, stride: size * (keyWidth + valueWidth), queries: blockQueries(start),
                     scales: scales + row, outputs: blockOutputs(start), first: first + row, end: end + row, page: page,
                     maxima: maxima + row, sums: sums + row, scratch: kernelScratch,
-                    changes: changes(ofBlock: row, softcap, bias)))
+                    changes: changes(softcap, bias).from(row)))
         }
     }
 
-    /// - Parameter first: The block's first vector.
-    private func changes(ofBlock first: Int, _ softcap: Float, _ bias: Bool) -> ScoreChanges {
-        ScoreChanges(
-            softcap: softcap, slopes: bias ? UnsafePointer(slopes + first) : nil, offsets: offsets + first)
+    /// Changes of all vectors' scores.
+    private func changes(_ softcap: Float, _ bias: Bool) -> ScoreChanges {
+        ScoreChanges(softcap: softcap, slopes: bias ? UnsafePointer(slopes) : nil, offsets: offsets)
     }
 
     /// Adds a page of halves; see `readsHalves`.
@@ -284,7 +283,7 @@ struct AttentionRows {
         PageAttention(
             queries: queries, outputs: outputs, first: first, end: end, rows: count, page: page, keyWidth: keyWidth,
             valueWidth: valueWidth, maxima: maxima, sums: sums, scratch: kernelScratch,
-            changes: ScoreChanges(softcap: softcap, slopes: bias ? UnsafePointer(slopes) : nil, offsets: offsets))
+            changes: changes(softcap, bias))
     }
 
     /// Adds a weight without a value to vector `index` (an attention sink).

@@ -35,7 +35,8 @@ package struct AttentionShape: Sendable {
         self.compression = compression
     }
 
-    /// Whether scores are products of queries and keys, of all tokens before a token, which `ByteKeys` are made for.
+    /// Whether a token attends to all tokens before it, and scores are products of queries and keys without changes.
+    /// `ByteKeys` support nothing else.
     fileprivate var seesPlainScoresOfAllTokens: Bool {
         window == nil && compression == nil && softcap == 0 && slopes == nil
     }

@@ -109,19 +109,16 @@ struct QueryGroup {
             widen(part(0), next: part(0), into: vectors.page)
             vectors.startBytes()
         }
-        var seen: Int?
         for page in pages {
             if lastAsBytes.contains(page), !asBytes.contains(page) {
                 for asBytes in [true, false] {
                     vectors.see(page, asBytes: asBytes)
                     attend(page, asBytes: asBytes)
                 }
-                seen = nil
                 continue
             }
-            // The vectors see of a whole page what they see of the one before.
-            if bias || !(whole.contains(page) && seen.map(whole.contains) == true) { vectors.see(page) }
-            seen = page
+            // The vectors see of a whole page what they see of the one before, unless that had rows of both kinds.
+            if bias || !whole.dropFirst().contains(page) || page == lastAsBytes.upperBound { vectors.see(page) }
             attend(page, asBytes: asBytes.contains(page))
         }
     }

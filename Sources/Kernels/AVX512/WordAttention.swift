@@ -30,8 +30,8 @@ public func attendWords(_ work: WordAttention) {
     addValues(block, factors.low, factors.high, beside: &weights)
 }
 
-/// Adds the weighted values of a block, and computes weights of the next one in between: the units that multiply integers
-/// have no part in most of their instructions.
+/// Adds the weighted values of a block, and computes weights of the next one in between: most instructions of a softmax need
+/// other units than products of integers do.
 @inline(__always)
 private func addValues(
     _ block: WordAttention, _ low: OutputFactors, _ high: OutputFactors, beside next: inout PageWeights
@@ -125,7 +125,7 @@ private func store(_ integers: __m512i, _ factor: __m512, _ sum: __m512, _ targe
 }
 
 /// Turns the scores of a block into weights, integers in pairs of tokens, `[16][32][2]`; 0 for masked tokens. A pair of tokens
-/// of 16 rows is computed at a time: first that of all pairs of the lower rows, then that of the higher ones.
+/// of 16 rows is computed at a time: all pairs of the lower rows, then those of the higher ones.
 private struct PageWeights {
     /// Of 16 rows.
     private struct Rows {
@@ -135,18 +135,16 @@ private struct PageWeights {
         var odd = _mm512_setzero_ps()
     }
 
+    private let scores: UnsafeMutablePointer<Float>
     private let inverses: UnsafePointer<Float>
     private var current: Rows
     private var other: Rows
+    /// Number of pairs computed so far.
     private var done = 0
-    /// The scores of the next pair, and its place.
-    private var scores: UnsafeMutablePointer<Float>
-    private var place: UnsafeMutablePointer<Float>
 
     @inline(__always)
     init(_ block: WordAttention) {
-        inverses = UnsafePointer(block.page.inverses)
-        (scores, place) = (block.scratch, block.scratch)
+        (scores, inverses) = (block.scratch, UnsafePointer(block.page.inverses))
         current = Rows(highest: highestScores(block, 0))
         other = Rows(highest: highestScores(block, 16))
     }
@@ -154,34 +152,39 @@ private struct PageWeights {
     @inline(__always)
     var isComplete: Bool { done == pageTokens }
 
+    /// The first token of the next pair, and its first row.
+    @inline(__always)
+    private var next: (token: Int, row: Int) { (2 &* (done & 15), done & 16) }
+
     /// Computes the weights of the pair's first token.
     @inline(__always)
     mutating func first() -> __m512i {
-        let weight = weightOf(_mm512_sub_ps(_mm512_loadu_ps(scores), current.highest))
-        let inverse = _mm512_set1_ps(inverses[2 &* done % pageTokens])
-        current.even = _mm512_fmadd_ps(weight, inverse, current.even)
-        return _mm512_cvtps_epi32(weight)
+        let (token, row) = next
+        let place = scores + token &* BlockAttention.rows + row
+        return Self.weights(place, current.highest, inverses[token], &current.even)
     }
 
     /// Computes those of its second token.
     @inline(__always)
     mutating func second(_ first: __m512i) {
-        let rows = BlockAttention.rows
-        let weight = weightOf(_mm512_sub_ps(_mm512_loadu_ps(scores + rows), current.highest))
-        let inverse = _mm512_set1_ps(inverses[2 &* done % pageTokens &+ 1])
-        current.odd = _mm512_fmadd_ps(weight, inverse, current.odd)
-        let pair = _mm512_or_si512(first, _mm512_slli_epi32(_mm512_cvtps_epi32(weight), 16))
+        let (token, row) = next
+        let place = scores + (token &+ 1) &* BlockAttention.rows + row
+        let second = Self.weights(place, current.highest, inverses[token &+ 1], &current.odd)
+        let pair = _mm512_or_si512(first, _mm512_slli_epi32(second, 16))
         // The scores that lie there were read before.
-        _mm512_storeu_ps(place, _mm512_castsi512_ps(pair))
+        _mm512_storeu_ps(scores + token / 2 &* BlockAttention.rows + row, _mm512_castsi512_ps(pair))
         done &+= 1
-        if done == pageTokens / 2 {
-            swap(&current, &other)
-            scores -= (pageTokens &- 2) &* rows &- 16
-            place -= (pageTokens / 2 &- 1) &* rows &- 16
-        } else {
-            scores += 2 &* rows
-            place += rows
-        }
+        if done == pageTokens / 2 { swap(&current, &other) }
+    }
+
+    /// The weights of a token, whose sum they are added to, divided by the scale of its value.
+    @inline(__always)
+    private static func weights(
+        _ scores: UnsafePointer<Float>, _ highest: __m512, _ inverse: Float, _ sum: inout __m512
+    ) -> __m512i {
+        let weight = weightOf(_mm512_sub_ps(_mm512_loadu_ps(scores), highest))
+        sum = _mm512_fmadd_ps(weight, _mm512_set1_ps(inverse), sum)
+        return _mm512_cvtps_epi32(weight)
     }
 
     /// Computes all pairs that are left, and adds the weights to the block's sums.
