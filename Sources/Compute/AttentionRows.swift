@@ -130,14 +130,14 @@ struct AttentionRows {
 
     /// To be called before the first page of `ByteKeys`, with the sequence's first page in `page`.
     func startBytes() {
-        guard let words else { return }
+        guard let roundByteQueries = words?.roundByteQueries else { return }
         for d in 0..<keyWidth {
             let row = UnsafeBufferPointer(start: page + d * pageTokens, count: pageTokens)
             wordPage.keyBase[d] = row.reduce(0, +) / Float(pageTokens)
         }
         for first in stride(from: 0, to: count, by: BlockAttention.rows) {
             let queries = ByteQueries(after: blockQueries(first / BlockAttention.rows), width: keyWidth)
-            words.roundByteQueries(queries, scales + first, wordPage.keyBase, wordPage.keyRoom)
+            roundByteQueries(queries, scales + first, wordPage.keyBase, wordPage.keyRoom)
         }
     }
 

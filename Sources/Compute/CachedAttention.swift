@@ -163,7 +163,9 @@ extension Compute {
         let fitsWords = cached.valueWidth % 16 == 0 && cached.keyWidth <= WordPage.mostWidth
         let exact = precision.exactRows
         let words = fitsWords && exact < queries.rows ? kernels.wordAttention : nil
-        let hasByteKeys = precision.hasByteScores && shape.seesPlainScoresOfAllTokens && cached.hasPlainKeys
+        let hasByteKeys =
+            words?.roundByteQueries != nil && precision.hasByteScores && shape.seesPlainScoresOfAllTokens
+            && cached.hasPlainKeys
         let group = shape.heads / cached.heads
         let tileRows = max(1, (words == nil ? 64 : wordVectors(of: queries.rows * shape.heads, cached)) / group)
         let tiles = { (segment: Step.Segment) in (segment.rows.count + tileRows - 1) / tileRows }

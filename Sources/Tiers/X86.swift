@@ -12,6 +12,9 @@
         static let avx2: KernelSet = {
             var set = vectorKernels(.avx2)
             set.rows.addLowRank = KernelsAVX2.addLowRank
+            set.wordAttention = WordAttentionKernels(
+                roundQueries: KernelsAVX2.roundQueries, roundByteQueries: nil, roundPage: KernelsAVX2.roundPage,
+                roundHalves: KernelsAVX2.roundHalves, attend: KernelsAVX2.attendWords)
             set.peaks.read = KernelsAVX2.readAll
             set.quantize = {
                 guard $0.isQuantized else { return KernelSet.portable.quantize($0, $1, $2, $3, $4) }

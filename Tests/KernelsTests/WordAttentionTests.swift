@@ -1,15 +1,49 @@
 #if arch(x86_64)
+    import CIntrinsics
     import Foundation
     import KernelFormats
+    import KernelsAVX2
     import KernelsAVX512
     import TestSupport
     import Testing
 
     /// Attention in 16-bit integers, against attention in double precision.
-    @Suite(.enabled(if: KernelsAVX512.isSupported(), "this processor has no AVX-512 with VNNI"))
+    @Suite(.enabled(if: cpu_has_avx2_fma_f16c() != 0, "this processor has no AVX2"))
     struct WordAttentionTests {
+        enum Tier: CaseIterable, Sendable {
+            case avx2, avx512
+
+            /// Those that this processor has.
+            static let all = KernelsAVX512.isSupported() ? allCases : [.avx2]
+            /// For keys of 16 bits, and of 8 bits.
+            static let ofKeys = all.map { ($0, false) } + (KernelsAVX512.isSupported() ? [(.avx512, true)] : [])
+
+            func roundQueries(_ queries: inout [Float], width: Int, scales: inout [Float]) {
+                let round = self == .avx2 ? KernelsAVX2.roundQueries : KernelsAVX512.roundQueries
+                round(&queries, width, &scales)
+            }
+
+            func roundPage(_ floats: [Float], into page: WordPage) {
+                let round = self == .avx2 ? KernelsAVX2.roundPage : KernelsAVX512.roundPage
+                round(floats, page)
+            }
+
+            func roundHalves(_ halves: [UInt16], into page: WordPage) {
+                let round = self == .avx2 ? KernelsAVX2.roundHalves : KernelsAVX512.roundHalves
+                halves.withUnsafeBytes { round($0.baseAddress!, page, $0.baseAddress!) }
+            }
+
+            func attend(_ work: WordAttention) {
+                switch self {
+                case .avx2: KernelsAVX2.attendWords(work)
+                case .avx512: KernelsAVX512.attendWords(work)
+                }
+            }
+        }
+
         /// Some pages of tokens and 32 rows that attend to them.
         private struct Problem {
+            let tier: Tier
             let keyWidth: Int
             let valueWidth: Int
             /// Whether the keys of all pages but the first are bytes.
@@ -23,7 +57,8 @@
             /// `[pages][rows]`
             var visible: [[Range<Int>]]
 
-            init(_ widths: (key: Int, value: Int), pages: Int = 3, seed: UInt64) {
+            init(_ tier: Tier, _ widths: (key: Int, value: Int), pages: Int = 3, seed: UInt64) {
+                self.tier = tier
                 var generator = SeededGenerator(seed: seed)
                 (keyWidth, valueWidth) = widths
                 /// Numbers that halves hold exactly; every seventh is larger, and some vectors are.
@@ -79,10 +114,9 @@
                     let target = wordPage($0.baseAddress!, page)
                     for d in 0..<keyWidth { target.keyBase[d] = base[d] }
                     if fromHalves {
-                        let halves = halves(page)
-                        halves.withUnsafeBytes { roundHalves($0.baseAddress!, into: target, next: $0.baseAddress!) }
+                        tier.roundHalves(halves(page), into: target)
                     } else {
-                        roundPage(floats(page), into: target)
+                        tier.roundPage(floats(page), into: target)
                     }
                 }
                 return words
@@ -92,11 +126,11 @@
             func attend() -> [[Float]] {
                 var side = (0..<keyWidth).flatMap { d in queries.map { $0[d] } }
                 var scales = [Float](repeating: 0, count: 32)
-                roundQueries(&side, width: keyWidth, scales: &scales)
+                tier.roundQueries(&side, width: keyWidth, scales: &scales)
                 if hasByteKeys {
                     var room = side
                     side.withUnsafeMutableBytes {
-                        roundByteQueries(
+                        KernelsAVX512.roundByteQueries(
                             ByteQueries(after: $0.baseAddress!, width: keyWidth), scales, base: base, room: &room)
                     }
                 }
@@ -113,7 +147,7 @@
                     words.withUnsafeMutableBytes { words in
                         slopes.withUnsafeBufferPointer { slopes in
                             offsets.withUnsafeBufferPointer { offsets in
-                                attendWords(
+                                tier.attend(
                                     WordAttention(
                                         count: 1, stride: 0, queries: &side, scales: scales, outputs: &outputs,
                                         first: first, end: end,
@@ -220,30 +254,33 @@
             #expect(error / square < (problem.hasByteKeys ? 2e-4 : 1e-6))
         }
 
-        @Test(arguments: [(64, 64), (128, 128), (1, 16), (33, 72), (192, 128), (576, 512)])
-        func `attention is that of the page`(_ widths: (Int, Int)) {
-            expectExact(Problem(widths, seed: 1))
+        @Test(arguments: Tier.all, [(64, 64), (128, 128), (1, 16), (33, 72), (192, 128), (576, 512)])
+        func `attention is that of the page`(_ tier: Tier, _ widths: (Int, Int)) {
+            expectExact(Problem(tier, widths, seed: 1))
         }
 
-        @Test(arguments: [(32, 64), (64, 64), (128, 72), (256, 256)])
+        @Test(
+            .enabled(if: KernelsAVX512.isSupported(), "this processor has no AVX-512 with VNNI"),
+            arguments: [(32, 64), (64, 64), (128, 72), (256, 256)])
         func `attention with keys of 8 bits`(_ widths: (Int, Int)) {
-            var problem = Problem(widths, seed: 9)
+            var problem = Problem(.avx512, widths, seed: 9)
             problem.hasByteKeys = true
             // What keys have in common may be large.
             for page in problem.keys.indices { for token in 0..<32 { problem.keys[page][token][3] += 20 } }
             expectExact(problem)
         }
 
-        @Test(arguments: [(Float(5), Float(0)), (0, 0.1), (5, 0.1)])
-        func `softcap and linear bias`(_ changes: (Float, Float)) {
-            var problem = Problem((64, 64), seed: 2)
+        @Test(arguments: Tier.all, [(Float(5), Float(0)), (0, 0.1), (5, 0.1)])
+        func `softcap and linear bias`(_ tier: Tier, _ changes: (Float, Float)) {
+            var problem = Problem(tier, (64, 64), seed: 2)
             problem.changes = changes
             expectExact(problem)
         }
 
         /// A first token with most of the weight, and a value of almost nothing.
-        @Test func `weights far below a row's largest keep their precision`() {
-            var problem = Problem((64, 64), pages: 12, seed: 3)
+        @Test(arguments: Tier.all)
+        func `weights far below a row's largest keep their precision`(_ tier: Tier) {
+            var problem = Problem(tier, (64, 64), pages: 12, seed: 3)
             problem.visible[0] = problem.visible[0].map { _ in 0..<32 }
             for row in 0..<32 {
                 problem.queries[row] = problem.queries[row].map { $0 / 4 }
@@ -254,23 +291,23 @@
             expectExact(problem)
         }
 
-        @Test func `halves and floats become the same integers`() {
-            var problem = Problem((33, 72), seed: 4)
-            #expect(problem.words(1, fromHalves: true) == problem.words(1, fromHalves: false))
-            problem = Problem((64, 72), seed: 4)
-            problem.hasByteKeys = true
+        @Test(arguments: Tier.ofKeys)
+        func `halves and floats become the same integers`(_ tier: Tier, _ hasByteKeys: Bool) {
+            var problem = Problem(tier, (hasByteKeys ? 64 : 33, 72), seed: 4)
+            problem.hasByteKeys = hasByteKeys
             #expect(problem.words(1, fromHalves: true) == problem.words(1, fromHalves: false))
         }
 
-        @Test(arguments: [(64, 64, false), (33, 72, false), (64, 64, true)])
+        @Test(arguments: Tier.ofKeys, [(64, 64), (33, 72)])
         func `a row's bits depend neither on other rows nor on tokens that it does not see`(
-            _ keyWidth: Int, _ valueWidth: Int, _ hasByteKeys: Bool
+            _ keys: (tier: Tier, areBytes: Bool), _ widths: (Int, Int)
         ) {
-            var problem = Problem((keyWidth, valueWidth), seed: 5)
+            let hasByteKeys = keys.areBytes && ByteKeys.fits(widths.0)
+            var problem = Problem(keys.tier, widths, seed: 5)
             problem.hasByteKeys = hasByteKeys
             let expected = problem.attend()
             let row = 9
-            var other = Problem((keyWidth, valueWidth), seed: 6)
+            var other = Problem(keys.tier, widths, seed: 6)
             other.hasByteKeys = hasByteKeys
             // All rows see the first page where others are bytes.
             if hasByteKeys { other.keys[0] = problem.keys[0] }
@@ -287,16 +324,16 @@
             #expect(other.attend()[row].map(\.bitPattern) == expected[row].map(\.bitPattern))
         }
 
-        @Test(arguments: [false, true])
-        func `numbers that are not finite are not lost`(hasByteKeys: Bool) {
+        @Test(arguments: Tier.ofKeys)
+        func `numbers that are not finite are not lost`(_ tier: Tier, _ hasByteKeys: Bool) {
             for odd in [Float.nan, .infinity, -.infinity] {
-                var problem = Problem((64, 64), seed: 7)
+                var problem = Problem(tier, (64, 64), seed: 7)
                 problem.hasByteKeys = hasByteKeys
                 problem.queries[3][63] = odd
                 problem.keys[2][20][5] = odd
                 var found = problem.attend()
                 for row in 0..<32 { #expect(found[row].allSatisfy(\.isNaN) == (row == 3 || row >= 20)) }
-                problem = Problem((64, 64), seed: 7)
+                problem = Problem(tier, (64, 64), seed: 7)
                 problem.hasByteKeys = hasByteKeys
                 problem.values[2][25][63] = odd
                 found = problem.attend()
@@ -305,10 +342,10 @@
         }
 
         /// The largest sums that 32 bits have to hold.
-        @Test(arguments: [false, true])
-        func `sums do not overflow`(hasByteKeys: Bool) {
+        @Test(arguments: Tier.ofKeys)
+        func `sums do not overflow`(_ tier: Tier, _ hasByteKeys: Bool) {
             for (sign, size) in [(1, 1.999), (-1, 1.999), (1, 1), (1, 0x1.ffcp15)] as [(Float, Float)] {
-                var problem = Problem((64, 64), pages: 2, seed: 8)
+                var problem = Problem(tier, (64, 64), pages: 2, seed: 8)
                 problem.hasByteKeys = hasByteKeys
                 problem.keys = problem.keys.map { $0.map { _ in (0..<64).map { $0 % 3 == 0 ? 1 : -0.5 } } }
                 problem.queries = problem.queries.map { _ in (0..<64).map { $0 % 3 == 0 ? 1 : -0.5 } }

@@ -1,6 +1,6 @@
 package import KernelFormats
 
-/// Attention in 16-bit integers, of the AVX-512 tier; its functions document the arguments.
+/// Attention in 16-bit integers, of the AVX2 and AVX-512 tiers; their functions document the arguments.
 package struct WordAttentionKernels: Sendable {
     package typealias RoundQueries =
         @Sendable (UnsafeMutablePointer<Float>, _ width: Int, UnsafeMutablePointer<Float>) -> Void
@@ -12,13 +12,14 @@ package struct WordAttentionKernels: Sendable {
         ) -> Void
 
     package let roundQueries: RoundQueries
-    package let roundByteQueries: RoundByteQueries
+    /// `nil`: the tier has no `ByteKeys`.
+    package let roundByteQueries: RoundByteQueries?
     package let roundPage: @Sendable (UnsafePointer<Float>, WordPage) -> Void
     package let roundHalves: RoundHalves
     package let attend: @Sendable (WordAttention) -> Void
 
     package init(
-        roundQueries: @escaping RoundQueries, roundByteQueries: @escaping RoundByteQueries,
+        roundQueries: @escaping RoundQueries, roundByteQueries: RoundByteQueries?,
         roundPage: @escaping @Sendable (UnsafePointer<Float>, WordPage) -> Void, roundHalves: @escaping RoundHalves,
         attend: @escaping @Sendable (WordAttention) -> Void
     ) {

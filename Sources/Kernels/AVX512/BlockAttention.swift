@@ -118,16 +118,6 @@ private func score(_ scores: UnsafePointer<Float>, _ token: Int) -> __m512 {
 
 /// Applies softcap and linear bias to the scores of 16 rows.
 @inline(never)
-func changeBlock(_ scores: UnsafeMutablePointer<Float>, _ changes: ScoreChanges, _ row: Int) {
-    for token in 0..<pageTokens {
-        let place = scores + token &* BlockAttention.rows
-        var s = _mm512_loadu_ps(place)
-        if changes.softcap != 0 { s = softcap(SixteenFloats(s), changes.softcap).v }
-        if let slopes = changes.slopes, let offsets = changes.offsets {
-            let start = _mm512_add_ps(_mm512_loadu_ps(offsets + row), _mm512_set1_ps(Float(token & 16)))
-            let distances = _mm512_add_ps(_mm512_set1_ps(Float(token & 15)), start)
-            s = _mm512_fmadd_ps(_mm512_loadu_ps(slopes + row), distances, s)
-        }
-        _mm512_storeu_ps(place, s)
-    }
+private func changeBlock(_ scores: UnsafeMutablePointer<Float>, _ changes: ScoreChanges, _ row: Int) {
+    changeScores(SixteenFloats.self, scores, changes, row)
 }

@@ -68,13 +68,13 @@ func roundByteKeys<Numbers: NumberFormat>(_: Numbers.Type, _ source: UnsafeRawPo
 /// The steps of the codes of 16 vectors `[D][32]`, NaN for a vector with a number that is not finite, and their inverses.
 @inline(__always)
 private func steps(_ vectors: UnsafePointer<Float>, _ width: Int) -> (step: __m512, inverse: __m512) {
-    var (even, odd) = (_mm512_setzero_si512(), _mm512_setzero_si512())
+    var (even, odd) = (SixteenIntegers(0), SixteenIntegers(0))
     for d in stride(from: 0, to: width, by: 2) {
         let row = vectors + 32 &* d
-        even = _mm512_max_epi32(even, magnitudeBits(_mm512_loadu_ps(row)))
-        odd = _mm512_max_epi32(odd, magnitudeBits(_mm512_loadu_ps(row + 32)))
+        even = .max(even, SixteenIntegers(magnitudesOf: .load(row)))
+        odd = .max(odd, SixteenIntegers(magnitudesOf: .load(row + 32)))
     }
-    let largest = _mm512_castsi512_ps(_mm512_max_epi32(even, odd))
+    let largest = SixteenIntegers.max(even, odd).asFloats.v
     let step = _mm512_max_ps(
         _mm512_mul_ps(largest, _mm512_set1_ps(1 / ByteKeys.largestCode)), _mm512_set1_ps(0x1p-70))
     return (_mm512_add_ps(step, _mm512_sub_ps(largest, largest)), _mm512_div_ps(_mm512_set1_ps(1), step))

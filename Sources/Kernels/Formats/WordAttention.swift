@@ -142,14 +142,17 @@ public struct WordAttention {
         (self.maxima, self.sums, self.scratch, self.changes) = (maxima, sums, scratch, changes)
     }
 
-    /// A block alone. Its scratch is not that of the blocks beside it.
+    /// Some rows of a block alone. The scratch of a block's parts is not that of the blocks beside it.
+    ///
+    /// - Parameter rows: Of a part: 32, or less, a power of two.
     @inlinable
-    public func block(_ index: Int) -> WordAttention {
-        let row = BlockAttention.rows &* index
+    public func part(_ index: Int, rows: Int) -> WordAttention {
+        let (row, size) = (rows &* index, BlockAttention.rows)
+        let (block, first) = (row / size, row % size)
+        let start = stride &* block &+ first
         return WordAttention(
-            count: 1, stride: stride, queries: queries + 4 &* stride &* index, scales: scales + row,
-            outputs: outputs + stride &* index, first: first + row, end: end + row, page: page, maxima: maxima + row,
-            sums: sums + row, scratch: scratch + index % 2 &* pageTokens &* BlockAttention.rows,
-            changes: changes.from(row))
+            count: 1, stride: stride, queries: queries + 4 &* start, scales: scales + row, outputs: outputs + start,
+            first: self.first + row, end: end + row, page: page, maxima: maxima + row, sums: sums + row,
+            scratch: scratch + (block % 2 &* pageTokens &* size &+ first), changes: changes.from(row))
     }
 }
