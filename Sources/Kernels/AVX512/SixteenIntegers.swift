@@ -26,11 +26,6 @@ struct SixteenIntegers: IntegerVector {
     static func addProducts(_ sum: Self, _ a: Self, _ b: Self) -> Self {
         Self(_mm512_dpwssd_epi32(sum.v, a.v, b.v))
     }
-    /// The same for four unsigned bytes of `a` and signed bytes of `b`.
-    @inline(__always)
-    static func addByteProducts(_ sum: Self, _ a: Self, _ b: Self) -> Self {
-        Self(_mm512_dpbusd_epi32(sum.v, a.v, b.v))
-    }
 
     @inline(__always) init(rounding x: SixteenFloats) { v = _mm512_cvtps_epi32(x.v) }
     @inline(__always) var floats: SixteenFloats { SixteenFloats(_mm512_cvtepi32_ps(v)) }

@@ -1,5 +1,6 @@
 // Attention in 16-bit integers, or with keys of 8 bits.
 
+import CIntrinsics
 public import KernelFormats
 import KernelsFloat
 
@@ -22,6 +23,14 @@ public func attendWords(_ work: WordAttention) {
 @inline(never)
 private func change(_ block: WordAttention) { changeWordScores(Tile.self, block) }
 
+/// Four unsigned bytes of rows, signed bytes of tokens.
+private enum ByteProducts: IntegerProducts {
+    @inline(__always)
+    static func add(_ sum: SixteenIntegers, _ row: SixteenIntegers, _ x: SixteenIntegers) -> SixteenIntegers {
+        SixteenIntegers(_mm512_dpbusd_epi32(sum.v, row.v, x.v))
+    }
+}
+
 /// As `computeWordScores`, without the product with the base, which all tokens of the page have in common.
 @inline(__always)
 private func computeByteScores(_ block: WordAttention) {
@@ -31,7 +40,7 @@ private func computeByteScores(_ block: WordAttention) {
         let starts = UnsafeRawPointer(keys.starts + token)
         var sums = Tile { SixteenIntegers(repeating: starts + 4 &* $0) }
         sums = sums.adding(
-            keys.codes + 4 &* token, 4 &* pageTokens, queries.codes, width / 4, SixteenIntegers.addByteProducts)
+            keys.codes + 4 &* token, 4 &* pageTokens, queries.codes, width / 4, by: ByteProducts.self)
         storeScores(sums, queries.scales, block, token)
     }
 }

@@ -48,6 +48,19 @@ extension IntegerVector {
     public static func words(_ low: Self, _ high: Self) -> Self { low & Self(0xffff) | high.shiftedLeft(by: 16) }
 }
 
+/// How a tile's integers are multiplied.
+public protocol IntegerProducts {
+    associatedtype V: IntegerVector
+    /// `sum` and the products of a row's integers and a token's.
+    static func add(_ sum: V, _ row: V, _ x: V) -> V
+}
+
+/// Pairs of 16-bit integers.
+public enum WordProducts<V: IntegerVector>: IntegerProducts {
+    @inlinable @inline(__always)
+    public static func add(_ sum: V, _ row: V, _ x: V) -> V { V.addProducts(sum, row, x) }
+}
+
 /// The sums of products of some tokens, or columns, and two registers of rows.
 public protocol IntegerTile {
     associatedtype V: IntegerVector
@@ -57,7 +70,8 @@ public protocol IntegerTile {
     init(_ start: (Int) -> V)
     /// Adds the products of a token's integers, those of the next tokens beside it, and the rows'. (The compiler copies a tile
     /// that is changed in place.)
-    func adding(_ x: UnsafeRawPointer, _ low: V, _ high: V, _ addProducts: (_ sum: V, _ row: V, _ x: V) -> V) -> Self
+    func adding<Products: IntegerProducts>(_ x: UnsafeRawPointer, _ low: V, _ high: V, by _: Products.Type) -> Self
+    where Products.V == V
     /// Calls `body` with the index of each token and its sums of the lower and the higher rows.
     func forEach(_ body: (Int, V, V) -> Void)
 }
@@ -73,13 +87,13 @@ extension IntegerTile {
     ///   - x: Integers of the tokens, and further ones `stride` bytes apart.
     ///   - w: `[count][32 rows]` integers.
     @inlinable @inline(__always)
-    public func adding(
+    public func adding<Products: IntegerProducts>(
         _ x: UnsafeRawPointer, _ stride: Int, _ w: UnsafeRawPointer, _ count: Int,
-        _ addProducts: (_ sum: V, _ row: V, _ x: V) -> V
-    ) -> Self {
+        by _: Products.Type
+    ) -> Self where Products.V == V {
         var (x, w, sums) = (x, w, self)
         for _ in 0..<count {
-            sums = sums.adding(x, .load(w), .load(w + 4 &* V.count), addProducts)
+            sums = sums.adding(x, .load(w), .load(w + 4 &* V.count), by: Products.self)
             x += stride
             w += 4 &* BlockAttention.rows
         }
@@ -98,11 +112,11 @@ public struct OneColumn<V: IntegerVector>: IntegerTile {
     @inlinable @inline(__always)
     init(_ low: V, _ high: V) { (self.low, self.high) = (low, high) }
     @inlinable @inline(__always)
-    public func adding(
-        _ x: UnsafeRawPointer, _ low: V, _ high: V, _ addProducts: (_ sum: V, _ row: V, _ x: V) -> V
-    ) -> Self {
+    public func adding<Products: IntegerProducts>(
+        _ x: UnsafeRawPointer, _ low: V, _ high: V, by _: Products.Type
+    ) -> Self where Products.V == V {
         let x = V(repeating: x)
-        return Self(addProducts(self.low, low, x), addProducts(self.high, high, x))
+        return Self(Products.add(self.low, low, x), Products.add(self.high, high, x))
     }
     @inlinable @inline(__always)
     public func forEach(_ body: (Int, V, V) -> Void) { body(0, low, high) }
@@ -121,10 +135,12 @@ public struct TwoTiles<Half: IntegerTile>: IntegerTile {
     @inlinable @inline(__always)
     init(_ first: Half, _ second: Half) { (self.first, self.second) = (first, second) }
     @inlinable @inline(__always)
-    public func adding(
-        _ x: UnsafeRawPointer, _ low: V, _ high: V, _ addProducts: (_ sum: V, _ row: V, _ x: V) -> V
-    ) -> Self {
-        Self(first.adding(x, low, high, addProducts), second.adding(x + 4 &* Half.count, low, high, addProducts))
+    public func adding<Products: IntegerProducts>(
+        _ x: UnsafeRawPointer, _ low: V, _ high: V, by _: Products.Type
+    ) -> Self where Products.V == V {
+        Self(
+            first.adding(x, low, high, by: Products.self),
+            second.adding(x + 4 &* Half.count, low, high, by: Products.self))
     }
     @inlinable @inline(__always)
     public func forEach(_ body: (Int, V, V) -> Void) {

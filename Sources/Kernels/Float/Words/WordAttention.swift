@@ -71,15 +71,15 @@ func addValues<Tile: IntegerTile>(
             UnsafeRawPointer(page.values + 4 &* column), UnsafeRawPointer(part.scratch), pairs
         )
         for _ in 0..<weightPairs where !next.isComplete {
-            sums = sums.adding(values, stride, weights, valuePairs, V.addProducts)
+            sums = sums.adding(values, stride, weights, valuePairs, by: WordProducts.self)
             let first = next.first()
-            sums = sums.adding(values + step, stride, weights + rowStep, valuePairs, V.addProducts)
+            sums = sums.adding(values + step, stride, weights + rowStep, valuePairs, by: WordProducts.self)
             next.second(first)
             values += 2 &* step
             weights += 2 &* rowStep
             left &-= 2 &* valuePairs
         }
-        sums = sums.adding(values, stride, weights, left, V.addProducts)
+        sums = sums.adding(values, stride, weights, left, by: WordProducts.self)
         let outputs = part.outputs + column &* rows
         if keepsOutputs {
             sums.forEach { index, first, second in
@@ -106,7 +106,8 @@ public func computeWordScores<Tile: IntegerTile>(_: Tile.Type, _ part: WordAtten
     for token in stride(from: 0, to: pageTokens, by: Tile.count) {
         var sums = Tile { _ in Tile.V(0) }
         sums = sums.adding(
-            page.keys + 4 &* token, 4 &* pageTokens, part.queries, (page.keyWidth &+ 1) / 2, Tile.V.addProducts)
+            page.keys + 4 &* token, 4 &* pageTokens, part.queries, (page.keyWidth &+ 1) / 2,
+            by: WordProducts.self)
         storeScores(sums, part.scales, part, token)
     }
 }
