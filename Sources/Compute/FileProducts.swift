@@ -132,11 +132,13 @@ struct FileActivations: Activations {
         let (values, wStride) = floats(weights, rows, columns, scratch)
         for token in stride(from: 0, to: matrix.rows, by: Self.tokensAtOnce) {
             let count = min(Self.tokensAtOnce, matrix.rows - token)
-            for row in stride(from: 0, to: rows.count, by: Self.rowsAtOnce) {
+            // With fewer tokens than the kernel takes at once, weights are read once, and rows four at a time.
+            let rowsAtOnce = count < 4 ? rows.count : Self.rowsAtOnce
+            for row in stride(from: 0, to: rows.count, by: rowsAtOnce) {
                 kernels.multiplyFloats(
                     FloatProduct(
                         a: activations + token * aStride, aStride: aStride, tokens: count, w: values + row * wStride,
-                        wStride: wStride, rows: min(Self.rowsAtOnce, rows.count - row), count: padded,
+                        wStride: wStride, rows: min(rowsAtOnce, rows.count - row), count: padded,
                         c: output[token] + rows.lowerBound + row, cStride: output.stride,
                         accumulate: columns.lowerBound > 0))
             }
