@@ -4,17 +4,20 @@ import CIntrinsics
 public import KernelFormats
 import KernelsFloat
 
+/// Four tokens, or columns, by 16 rows.
+private typealias Tile = FourColumns<EightIntegers>
+
 /// As `KernelsFloat.attendWords`, for pages without `ByteKeys` and value widths that are multiples of 4.
 @inline(never)
 public func attendWords(_ work: WordAttention) {
-    attendWords(FourColumns<EightIntegers>.self, work) { part in
-        computeWordScores(FourColumns<EightIntegers>.self, part)
+    attendWords(Tile.self, work) { part in
+        computeWordScores(Tile.self, part)
         if !part.changes.isEmpty { change(part) }
     }
 }
 
 @inline(never)
-private func change(_ part: WordAttention) { changeWordScores(FourColumns<EightIntegers>.self, part) }
+private func change(_ part: WordAttention) { changeWordScores(Tile.self, part) }
 
 /// Quantizes 32 queries, in place: `[D][32]` floats become `[(D + 1) / 2][32][2]` integers.
 ///
