@@ -74,11 +74,13 @@
                 queries = vectors(32, keyWidth, 3 / Float(keyWidth).squareRoot())
                 keys = (0..<pages).map { _ in vectors(32, widths.key, 1) }
                 values = (0..<pages).map { _ in vectors(32, widths.value, 1) }
-                // The first page is hidden from some rows, partly or as a whole; the last one is as in a prompt.
+                // The first page is hidden from some rows, partly or as a whole, the second of more than two from the last
+                // 16; the last one is as in a prompt.
                 visible = (0..<pages).map { page in
                     (0..<32).map { row in
                         if page == 0 { return row % 3 == 0 ? 0..<0 : row % 5..<32 }
-                        return 0..<(page == pages - 1 ? row + 1 : 32)
+                        if page == pages - 1 { return 0..<row + 1 }
+                        return page == 1 && row >= 16 ? 0..<0 : 0..<32
                     }
                 }
             }

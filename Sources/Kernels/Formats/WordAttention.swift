@@ -155,4 +155,7 @@ public struct WordAttention {
             first: self.first + row, end: end + row, page: page, maxima: maxima + row, sums: sums + row,
             scratch: scratch + (block % 2 &* pageTokens &* size &+ first), changes: changes.from(row))
     }
+    /// Whether one of the first `rows` rows attends to a token of the page.
+    @inlinable
+    public func isSeen(fromRows rows: Int) -> Bool { (0..<rows).contains { first[$0] < end[$0] } }
 }

@@ -20,6 +20,8 @@ public func attendWords<Tile: IntegerTile>(
 ) {
     for index in 0..<work.count &* BlockAttention.rows / Tile.rows {
         let part = work.part(index, rows: Tile.rows)
+        // Of few rows, only the first part is filled.
+        guard part.isSeen(fromRows: Tile.rows) else { continue }
         computeScores(part)
         var weights = PageWeights<Tile.V>(part)
         let factors = weights.finish(part)
