@@ -13,9 +13,11 @@ public final class SocketClient: @unchecked Sendable {
         public var code: Int32
     }
 
-    /// Connects to 127.0.0.1, or ::1. Calls give up after `timeout` seconds.
+    /// Connects to 127.0.0.1, or ::1. Calls give up after `timeout` seconds: the server under test waits for threads that tests
+    /// compute on.
+    ///
     /// - Parameter receiveBuffer: Receive buffer in bytes; `nil`: the system's default.
-    public init(port: UInt16, ipv6: Bool = false, timeout: Int = 30, receiveBuffer: Int32? = nil) throws {
+    public init(port: UInt16, ipv6: Bool = false, timeout: Int = 120, receiveBuffer: Int32? = nil) throws {
         descriptor = socket(ipv6 ? AF_INET6 : AF_INET, streamKind, 0)
         var seconds = timeval(tv_sec: timeout, tv_usec: 0)
         let size = socklen_t(MemoryLayout<timeval>.size)
