@@ -132,7 +132,7 @@ struct FileActivations: Activations {
         let (values, wStride) = floats(weights, rows, columns, scratch)
         for token in stride(from: 0, to: matrix.rows, by: Self.tokensAtOnce) {
             let count = min(Self.tokensAtOnce, matrix.rows - token)
-            // With fewer tokens than the kernel takes at once, weights are read once, and rows four at a time.
+            // Up to three tokens are multiplied one by one, by four rows at a time: weights need not stay in the L1 cache.
             let rowsAtOnce = count < 4 ? rows.count : Self.rowsAtOnce
             for row in stride(from: 0, to: rows.count, by: rowsAtOnce) {
                 kernels.multiplyFloats(

@@ -1,4 +1,4 @@
-// Attention in 16-bit integers, for which `vpmaddwd` multiplies twice as many numbers as a multiply-add of floats.
+// Attention in 16-bit integers: `vpmaddwd` and an addition do 1.5 times as many multiplications as multiply-adds of floats.
 
 import CIntrinsics
 public import KernelFormats

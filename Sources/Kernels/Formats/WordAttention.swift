@@ -142,9 +142,11 @@ public struct WordAttention {
         (self.maxima, self.sums, self.scratch, self.changes) = (maxima, sums, scratch, changes)
     }
 
-    /// Some rows of a block alone. The scratch of a block's parts is not that of the blocks beside it.
+    /// A block alone, or a part of its rows. Neighbouring blocks have different scratch.
     ///
-    /// - Parameter rows: Of a part: 32, or less, a power of two.
+    /// - Parameters:
+    ///   - index: Parts are counted over all blocks.
+    ///   - rows: Rows of a part: 32 or a smaller power of two.
     @inlinable
     public func part(_ index: Int, rows: Int) -> WordAttention {
         let (row, size) = (rows &* index, BlockAttention.rows)

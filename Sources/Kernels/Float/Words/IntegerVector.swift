@@ -68,8 +68,9 @@ public protocol IntegerTile {
     static var count: Int { get }
     /// Calls `start` with the index of each token.
     init(_ start: (Int) -> V)
-    /// Adds the products of a token's integers, those of the next tokens beside it, and the rows'. (The compiler copies a tile
-    /// that is changed in place.)
+    /// This tile and the products of each token's integers, 32 bits one behind the other, and each row's.
+    ///
+    /// It returns a new tile, since the compiler keeps one that is changed in place twice.
     func adding<Products: IntegerProducts>(_ x: UnsafeRawPointer, _ low: V, _ high: V, by _: Products.Type) -> Self
     where Products.V == V
     /// Calls `body` with the index of each token and its sums of the lower and the higher rows.

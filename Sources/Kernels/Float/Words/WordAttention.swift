@@ -20,7 +20,7 @@ public func attendWords<Tile: IntegerTile>(
 ) {
     for index in 0..<work.count &* BlockAttention.rows / Tile.rows {
         let part = work.part(index, rows: Tile.rows)
-        // Of few rows, only the first part is filled.
+        // With few queries, the last part of a block is empty.
         guard part.isSeen(fromRows: Tile.rows) else { continue }
         computeScores(part)
         var weights = PageWeights<Tile.V>(part)
