@@ -1,6 +1,6 @@
 import KernelFormats
 
-/// Products with `PackedFloats`, of AVX-512: as floats, and of prompts with weights in F16 and BF16 as 16-bit integers.
+/// Products with `PackedFloats`, of AVX2 and AVX-512: as floats, and of prompts with weights in F16 and BF16 as 16-bit integers.
 final class PackedFloatScheme: ProductScheme {
     fileprivate let multiply: @Sendable (PackedFloatProduct) -> Void
     fileprivate let words: WordKernels?

@@ -22,7 +22,7 @@ extension Compute {
 
     /// Computes the products that `list` adds, in one parallel region.
     ///
-    /// Packed weights use integer kernels, and weights in F16 and BF16 for prompts on AVX-512; others use float kernels.
+    /// Packed weights use integer kernels, and so do weights in F16 and BF16 for prompts on x86-64; others use float kernels.
     package func multiply(_ list: (inout ProductList) -> Void) {
         products.removeAll()
         products.adapters = adapters

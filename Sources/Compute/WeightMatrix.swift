@@ -41,7 +41,7 @@ package struct WeightMatrix: Sendable {
         return weights
     }
 
-    /// Weights in F32, F16 or BF16, repacked for the float kernels of the AVX-512 tier.
+    /// Weights in F32, F16 or BF16, repacked; see `PackedFloats`.
     var packedFloats: PackedFloatWeights? {
         guard case .floats(let weights)? = loaded ?? expert?.packed else { return nil }
         return weights

@@ -15,6 +15,11 @@
             set.wordAttention = WordAttentionKernels(
                 roundQueries: KernelsAVX2.roundQueries, roundByteQueries: nil, roundPage: KernelsAVX2.roundPage,
                 roundHalves: KernelsAVX2.roundHalves, attend: KernelsAVX2.attendWords)
+            set.packedFormats.formUnion(PackedFloats.types)
+            set.multiplyPackedFloats = KernelsAVX2.multiplyPackedFloats
+            set.words = WordKernels(
+                roundWords: KernelsAVX2.roundWords, unpackWords: KernelsAVX2.unpackWords,
+                multiplyWords: KernelsAVX2.multiplyWords, scaleResults: KernelsAVX2.scaleResults)
             set.peaks.read = KernelsAVX2.readAll
             set.quantize = {
                 guard $0.isQuantized else { return KernelSet.portable.quantize($0, $1, $2, $3, $4) }
@@ -40,7 +45,6 @@
                 attend: KernelsAVX512.attendWords)
             set.widenHalves = KernelsAVX512.widenHalves
             set.multiplyFloats = KernelsAVX512.multiplyFloats
-            set.packedFormats.formUnion(PackedFloats.types)
             set.multiplyPackedFloats = KernelsAVX512.multiplyPackedFloats
             set.products = nil
             set.wideProducts = WideKernels(
@@ -73,7 +77,7 @@
         products.pairsOfTile = IntegerTile.columns
         products.pairsOfRow = rowTokens
         products.fewTokens = 2 * rowTokens
-        products.pairPanelBytes = WordPanel.blockBytes
+        products.pairPanelBytes = PairPanel.blockBytes
         products.boundsSplitWeights = true
         return products
     }

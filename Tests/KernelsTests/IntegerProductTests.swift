@@ -26,7 +26,7 @@
 
             func panelBlockBytes(_ layout: PackedLayout, pairs: Bool) -> Int {
                 pairs && hasWords
-                    ? WordPanel.blockBytes(segments: layout.segments)
+                    ? PairPanel.blockBytes(segments: layout.segments)
                     : IntegerPanel.blockBytes(segments: layout.segments)
             }
 

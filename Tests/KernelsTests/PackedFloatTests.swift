@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 #if arch(x86_64)
+    import CIntrinsics
     import KernelsAVX2
     import KernelsAVX512
 #endif
@@ -100,11 +101,26 @@ import Testing
     }
 
     #if arch(x86_64)
+        @Test(.enabled(if: cpu_has_avx2_fma_f16c() != 0, "this processor has no AVX2"), arguments: types, shapes)
+        func `AVX2's packed product has the same bits for any number of tokens`(
+            type: TensorType, _ shape: (rows: Int, columns: Int)
+        ) {
+            expectSameBits(type, shape, KernelsAVX2.multiplyPackedFloats)
+        }
+
         @Test(
             .enabled(if: KernelsAVX512.isSupported(), "this processor has no AVX-512 with VNNI"), arguments: types,
-            [(16, 1), (48, 37), (64, 264)])
+            shapes)
         func `AVX-512's packed product has the same bits for any number of tokens`(
             type: TensorType, _ shape: (rows: Int, columns: Int)
+        ) {
+            expectSameBits(type, shape, KernelsAVX512.multiplyPackedFloats)
+        }
+
+        private static let shapes = [(16, 1), (48, 37), (64, 264)]
+
+        private func expectSameBits(
+            _ type: TensorType, _ shape: (rows: Int, columns: Int), _ kernel: (PackedFloatProduct) -> Void
         ) {
             let weights = Weights(type, rows: shape.rows, columns: shape.columns)
             let x = Self.random(FloatTile.tokens * shape.columns, seed: 6)
@@ -114,9 +130,7 @@ import Testing
                 }
                 let border = shape.columns / 3
                 for slices in [[0..<shape.columns], [0..<border, border..<shape.columns].filter { !$0.isEmpty }] {
-                    let found = weights.multiply(x, tokens: tokens, slices: slices) {
-                        KernelsAVX512.multiplyPackedFloats($0)
-                    }
+                    let found = weights.multiply(x, tokens: tokens, slices: slices, kernel)
                     #expect(found.map(\.bitPattern) == expected.map(\.bitPattern), "\(tokens) tokens")
                 }
             }

@@ -1,17 +1,48 @@
 #if arch(x86_64)
+    import CIntrinsics
     import KernelFormats
+    import KernelsAVX2
     import KernelsAVX512
     import KernelsPortable
     import TestSupport
     import Testing
 
     /// Products of 16-bit integers for weights in F16 and BF16, against the same in double precision.
-    @Suite(.enabled(if: KernelsAVX512.isSupported(), "this processor has no AVX-512 with VNNI"))
+    @Suite(.enabled(if: cpu_has_avx2_fma_f16c() != 0, "this processor has no AVX2"))
     struct WordProductTests {
         private static let types: [TensorType] = [.F16, .BF16]
 
+        enum Tier: CaseIterable, Sendable {
+            case avx2, avx512
+
+            /// Those that this processor has.
+            static let all = KernelsAVX512.isSupported() ? allCases : [.avx2]
+
+            func roundWords(
+                _ values: [Float], _ slices: UnsafeMutableRawPointer, sliceStride: Int, token: Int
+            ) -> Float {
+                let round = self == .avx2 ? KernelsAVX2.roundWords : KernelsAVX512.roundWords
+                return round(values, values.count, slices, sliceStride, token)
+            }
+
+            func unpackWords(
+                _ type: TensorType, _ weights: [UInt8], columns: Int, into panel: UnsafeMutableRawPointer
+            ) {
+                let unpack = self == .avx2 ? KernelsAVX2.unpackWords : KernelsAVX512.unpackWords
+                unpack(type, weights, columns, panel)
+            }
+
+            func multiplyWords(_ product: WordProduct) {
+                switch self {
+                case .avx2: KernelsAVX2.multiplyWords(product)
+                case .avx512: KernelsAVX512.multiplyWords(product)
+                }
+            }
+        }
+
         /// Tiles of tokens, in which unused places have other numbers, and panels of weights.
         private struct Operands {
+            let tier: Tier
             let columns: Int
             let tileCount: Int
             /// A slice of all tiles.
@@ -23,7 +54,8 @@
             ///   - x: The tokens' activations.
             ///   - weights: Rows, a multiple of 16.
             ///   - place: Of the first token.
-            init(_ x: [[Float]], _ weights: [[Float]], _ type: TensorType, place: Int = 0) {
+            init(_ tier: Tier, _ x: [[Float]], _ weights: [[Float]], _ type: TensorType, place: Int = 0) {
+                self.tier = tier
                 columns = x[0].count
                 let count = (columns + WordTile.sliceColumns - 1) / WordTile.sliceColumns
                 tileCount = (place + x.count + WordTile.tokens - 1) / WordTile.tokens
@@ -33,10 +65,9 @@
                     let (tile, column) = (place + index).quotientAndRemainder(dividingBy: WordTile.tokens)
                     let target = tile * WordTile.sliceBytes
                     scales.append(
-                        memory.withUnsafeMutableBytes { [columns] in
-                            roundWords(
-                                token, count: columns, into: $0.baseAddress! + target, sliceStride: sliceStride,
-                                token: column)
+                        memory.withUnsafeMutableBytes {
+                            tier.roundWords(
+                                token, $0.baseAddress! + target, sliceStride: sliceStride, token: column)
                         })
                 }
                 slices = (0..<count).map { Array(memory[$0 * sliceStride..<($0 + 1) * sliceStride]) }
@@ -50,7 +81,7 @@
                         var packed = file
                         packFloats(type, file, rowBytes: 2 * range.count, columns: range.count, into: &packed)
                         panels.withUnsafeMutableBytes {
-                            unpackWords(
+                            tier.unpackWords(
                                 type, packed, columns: range.count, into: $0.baseAddress! + group * WordPanel.sliceBytes
                             )
                         }
@@ -71,7 +102,7 @@
                 let panelCount = panels[0].count / WordPanel.sliceBytes
                 var c = [Float](repeating: .nan, count: tileCount * panelCount * WordTile.tokens * 16)
                 for (index, slice) in slices.enumerated() {
-                    multiplyWords(
+                    tier.multiplyWords(
                         WordProduct(
                             tiles: slice, tileCount: tileCount, panels: panels[index], panelCount: panelCount,
                             parts: min(WordTile.sliceParts, (columns + 31) / 32 - index * WordTile.sliceParts), c: &c,
@@ -129,11 +160,15 @@
             return (exact, tolerance)
         }
 
-        @Test(arguments: types, [(16, 32), (16, 2), (48, 300), (32, 768)])
-        func `a product is that of the file's weights`(type: TensorType, _ shape: (rows: Int, columns: Int)) {
+        @Test(arguments: Tier.all, [(16, 32), (16, 2), (48, 300), (32, 768)])
+        func `a product is that of the file's weights`(tier: Tier, _ shape: (rows: Int, columns: Int)) {
+            for type in Self.types { expectProduct(tier, type, shape) }
+        }
+
+        private func expectProduct(_ tier: Tier, _ type: TensorType, _ shape: (rows: Int, columns: Int)) {
             let weights = Self.random(shape.rows, shape.columns, type, seed: 1)
             let x = Self.random(2 * WordTile.tokens + 1, shape.columns, nil, seed: 2)
-            let operands = Operands(x, weights, type)
+            let operands = Operands(tier, x, weights, type)
             let found = operands.multiply()
             var (error, square) = (0.0, 0.0)
             for (token, values) in x.enumerated() {
@@ -148,22 +183,22 @@
             #expect(error / square < 2e-8)
         }
 
-        @Test func `a token's bits do not depend on its place or on other tokens`() {
+        @Test(arguments: Tier.all) func `a token's bits do not depend on its place or on other tokens`(tier: Tier) {
             let weights = Self.random(32, 324, .F16, seed: 3)
             let x = Self.random(2 * WordTile.tokens, 324, nil, seed: 4)
-            let all = Operands(x, weights, .F16)
+            let all = Operands(tier, x, weights, .F16)
             let expected = all.multiply()
             for token in x.indices {
                 let place = x.count - 1 - token
-                let alone = Operands([x[token]], weights, .F16, place: place)
+                let alone = Operands(tier, [x[token]], weights, .F16, place: place)
                 #expect(alone.scales[0] == all.scales[token])
                 #expect(alone.multiply()[place].map(\.bitPattern) == expected[token].map(\.bitPattern))
             }
         }
 
         /// The largest sums that 32 bits have to hold: weights that are a multiple of the activations.
-        @Test(arguments: types)
-        func `sums do not overflow`(type: TensorType) {
+        @Test(arguments: Tier.all, types)
+        func `sums do not overflow`(tier: Tier, type: TensorType) {
             var generator = SeededGenerator(seed: 5)
             let shapes: [(Int) -> Float] = [
                 { _ in 1 }, { $0 % 2 == 0 ? 1 : -1 }, { $0 % 32 == 7 ? 1 : 0 }, { $0 % 16 == 3 ? 1 : 0 },
@@ -172,7 +207,8 @@
             let random = (0..<64).map { _ in Self.rounded(Float.random(in: -1...1, using: &generator), type) }
             for values in shapes.map({ shape in (0..<64).map(shape) }) + [random] {
                 for sign: Float in [1, -1] {
-                    let operands = Operands([values.map { sign * $0 }], [[Float]](repeating: values, count: 16), type)
+                    let operands = Operands(
+                        tier, [values.map { sign * $0 }], [[Float]](repeating: values, count: 16), type)
                     let (exact, tolerance) = Self.product(values.map { sign * $0 }, values)
                     for result in operands.multiply()[0] {
                         #expect(abs(Double(result * operands.scales[0]) - exact) <= tolerance)
@@ -182,11 +218,11 @@
         }
 
         /// Squares of these are infinite, or too small for a float.
-        @Test(arguments: [0x1p100, 0x1p-40, 0x1p-58, 0x1p-100] as [Float])
-        func `weights of any magnitude`(magnitude: Float) {
+        @Test(arguments: Tier.all, [0x1p100, 0x1p-40, 0x1p-58, 0x1p-100] as [Float])
+        func `weights of any magnitude`(tier: Tier, magnitude: Float) {
             let weights = Self.random(16, 64, .BF16, seed: 6).map { $0.map { $0 * magnitude } }
             let x = Self.random(1, 64, nil, seed: 7)
-            let operands = Operands(x, weights, .BF16)
+            let operands = Operands(tier, x, weights, .BF16)
             let found = operands.multiply()[0]
             for (row, weights) in weights.enumerated() {
                 let (exact, tolerance) = Self.product(x[0], weights)
@@ -195,11 +231,11 @@
             }
         }
 
-        @Test(arguments: [0, 1e-30, 1e30, 3e38, Float(bitPattern: 700)])
-        func `activations of any magnitude`(magnitude: Float) {
+        @Test(arguments: Tier.all, [0, 1e-30, 1e30, 3e38, Float(bitPattern: 700)])
+        func `activations of any magnitude`(tier: Tier, magnitude: Float) {
             let weights = Self.random(16, 64, .F16, seed: 8).map { $0.map { $0 * 0x1p-3 } }
             let x = Self.random(1, 64, nil, seed: 9).map { $0.map { $0 / 3 * magnitude } }
-            let operands = Operands(x, weights, .F16)
+            let operands = Operands(tier, x, weights, .F16)
             let found = operands.multiply()[0]
             for (row, weights) in weights.enumerated() {
                 let (exact, tolerance) = Self.product(x[0], weights)
@@ -208,13 +244,13 @@
             }
         }
 
-        @Test func `values that are not finite are not lost`() {
+        @Test(arguments: Tier.all) func `values that are not finite are not lost`(tier: Tier) {
             for bad in [Float.nan, -.nan, .infinity, -.infinity] {
                 for place in [0, 15, 16, 63] {
                     var values = [Float](repeating: 1, count: 64)
                     values[place] = bad
                     var tile = [UInt8](repeating: 0, count: WordTile.sliceBytes)
-                    #expect(roundWords(values, count: 64, into: &tile, sliceStride: 0, token: 2).isNaN)
+                    #expect(tier.roundWords(values, &tile, sliceStride: 0, token: 2).isNaN)
                 }
             }
         }

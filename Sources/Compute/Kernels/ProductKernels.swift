@@ -79,7 +79,7 @@ package struct WideKernels: Sendable {
     }
 }
 
-/// Products of 16-bit integers, in `WordTile`s and `WordPanel`s, of the AVX-512 tier; its functions document the arguments.
+/// Products of 16-bit integers, in `WordTile`s and `WordPanel`s, of AVX2 and AVX-512; the tiers' functions document the arguments.
 package struct WordKernels: Sendable {
     package typealias RoundWords =
         @Sendable (UnsafePointer<Float>, _ count: Int, UnsafeMutableRawPointer, _ sliceStride: Int, _ token: Int) ->

@@ -8,7 +8,7 @@ public import KernelFormats
 ///     codes    [8 steps][2][16 rows][2] u16: columns 0 and 2 of the step's four, then 1 and 3
 ///     scales   [segments][16] f32
 ///     offsets  [segments][16] f32
-public struct WordPanel {
+public struct PairPanel {
     static let codeBytes = 1024
     public static func blockBytes(segments: Int) -> Int { codeBytes &+ 128 &* segments }
 }
@@ -21,7 +21,7 @@ public func needsPairs(_ format: PackedLayout.Format) -> Bool { format.chains ==
 ///
 /// - Parameters:
 ///   - trailing: The blocks' trailing parts; `nil`: the weights are not split.
-///   - words: Whether it is a `WordPanel`. Split weights are unpacked to words only.
+///   - words: Whether it is a `PairPanel`. Split weights are unpacked to words only.
 @inline(never)
 public func unpackPanel(
     _ layout: PackedLayout, _ blocks: UnsafeRawPointer, trailing: UnsafeRawPointer? = nil, count: Int,

@@ -2,7 +2,7 @@
 //
 // `vpmaddubsw` multiplies 32 weight codes (unsigned) by 32 activation codes (signed) and adds pairs in 16 bits. `Shape`
 // gives the number of such sums that fit 16 bits before they must be widened. Formats of which not even two fit need
-// activations in words, see WordProduct.swift.
+// activations in words, see PairProduct.swift.
 
 import CIntrinsics
 public import KernelFormats
@@ -10,7 +10,7 @@ public import KernelFormats
 /// Multiplies a tile by panels of 16 weight rows each.
 @inline(never)
 public func multiplyTile(_ product: TileProduct) {
-    if product.pairs { return multiplyWords(product) }
+    if product.pairs { return multiplyPairs(product) }
     let (tile, parts, shape) = (product.tile, product.parts, Shape(product.layout))
     for index in 0..<product.panelCount {
         let panel = product.panels + index &* product.panelBytes

@@ -2,6 +2,7 @@
 
 import CIntrinsics
 import KernelFormats
+import KernelsFloat
 
 /// Quantizes a token to one column of a tile, or to two, and returns its scale, a power of two.
 ///
@@ -19,7 +20,7 @@ public func roundToken(
     _ values: UnsafePointer<Float>, count: Int, pair: Bool, into slices: UnsafeMutableRawPointer, sliceStride: Int,
     columns: Int, column: Int
 ) -> Float {
-    let exponent = exponent(values, count: count)
+    let exponent = largestExponent(SixteenIntegers.self, values, count: count)
     let down = Float(bitPattern: UInt32(bitPattern: 254 &- exponent) << 23)
     let parts = count / 32
     var slice = slices
@@ -198,18 +199,6 @@ private func joinUpper(_ a: __m256i, _ b: __m256i) -> __m256i {
 @inline(__always)
 private func bytes(_ low: __m512i, _ high: __m512i) -> __m256i {
     _mm256_set_m128i(_mm512_cvtepi32_epi8(high), _mm512_cvtepi32_epi8(low))
-}
-
-/// The exponent of the largest magnitude, as a float's bits, in 1...253; 255 if a value is not finite.
-@inline(__always)
-func exponent(_ values: UnsafePointer<Float>, count: Int) -> Int32 {
-    let magnitude = _mm512_set1_epi32(0x7fff_ffff)
-    var largest = _mm512_setzero_si512()
-    for index in stride(from: 0, to: count, by: 16) {
-        largest = _mm512_max_epi32(largest, _mm512_and_si512(load64(values + index), magnitude))
-    }
-    let exponent = _mm512_reduce_max_epi32(largest) >> 23
-    return exponent == 255 ? 255 : min(max(exponent, 1), 253)
 }
 
 /// Numbers `(1 + e/8) · 2^a` of eight parts.

@@ -1,8 +1,9 @@
 /// Activations as 16-bit integers, for products with weights in F16 and BF16 that become 16-bit integers as well.
 ///
-/// `vpdpwssd` does twice as many multiplications as the multiply-add of floats. 32 columns of a token, or of a row of
-/// weights, share a scale. It is chosen so that no integer is beyond `largestCode` and the sum of the squares of all 32 is
-/// at most `length²`. By the Cauchy-Schwarz inequality a sum of their products is then below 2^31, in any order.
+/// `vpdpwssd` does twice as many multiplications as the multiply-add of floats, `vpmaddwd` 1.5 times as many. 32 columns
+/// of a token, or of a row of weights, share a scale. It is chosen so that no integer is beyond `largestCode` and the sum
+/// of the squares of all 32 is at most `length²`. By the Cauchy-Schwarz inequality a sum of their products is then below
+/// 2^31, in any order.
 ///
 /// A tile holds `tokens` tokens. A slice has 256 columns of the matrix, in 8 parts of 32; the columns that the last part
 /// lacks are 0, and further parts undefined. A product goes from tile to tile within a slice, so the slices of all tiles
@@ -48,6 +49,9 @@ public struct WordProduct {
     public var panelCount: Int
     /// Number of columns of the matrix, divided by 32 and rounded up.
     public var parts: Int
+    /// Of columns in a part. Kernels do not know the number, since the compiler would unroll their loops and, with AVX2, add
+    /// in another order, with more sums than there are registers.
+    public let pairs = 16
     /// `[tileCount][panelCount][tokens][16]`.
     public var c: UnsafeMutablePointer<Float>
     /// Whether to add to `c` or to replace it.

@@ -75,6 +75,8 @@ public protocol IntegerTile {
     where Products.V == V
     /// Calls `body` with the index of each token and its sums of the lower and the higher rows.
     func forEach(_ body: (Int, V, V) -> Void)
+    /// What `body` returns for the index of each token, its sums, and those of another tile.
+    func combined(with other: Self, _ body: (Int, (V, V), (V, V)) -> (V, V)) -> Self
 }
 
 extension IntegerTile {
@@ -121,34 +123,47 @@ public struct OneColumn<V: IntegerVector>: IntegerTile {
     }
     @inlinable @inline(__always)
     public func forEach(_ body: (Int, V, V) -> Void) { body(0, low, high) }
+    @inlinable @inline(__always)
+    public func combined(with other: Self, _ body: (Int, (V, V), (V, V)) -> (V, V)) -> Self {
+        let (low, high) = body(0, (low, high), (other.low, other.high))
+        return Self(low, high)
+    }
 }
 
-/// Twice as many tokens or columns.
-public struct TwoTiles<Half: IntegerTile>: IntegerTile {
-    public typealias V = Half.V
-    @usableFromInline let first: Half
-    @usableFromInline let second: Half
+/// The tokens or columns of `first`, then those of `second`.
+public struct JoinedTiles<First: IntegerTile, Second: IntegerTile>: IntegerTile where First.V == Second.V {
+    public typealias V = First.V
+    @usableFromInline let first: First
+    @usableFromInline let second: Second
 
     @inlinable @inline(__always)
-    public static var count: Int { 2 &* Half.count }
+    public static var count: Int { First.count &+ Second.count }
     @inlinable @inline(__always)
-    public init(_ start: (Int) -> V) { self.init(Half(start), Half { start($0 &+ Half.count) }) }
+    public init(_ start: (Int) -> V) { self.init(First(start), Second { start($0 &+ First.count) }) }
     @inlinable @inline(__always)
-    init(_ first: Half, _ second: Half) { (self.first, self.second) = (first, second) }
+    init(_ first: First, _ second: Second) { (self.first, self.second) = (first, second) }
     @inlinable @inline(__always)
     public func adding<Products: IntegerProducts>(
         _ x: UnsafeRawPointer, _ low: V, _ high: V, by _: Products.Type
     ) -> Self where Products.V == V {
         Self(
             first.adding(x, low, high, by: Products.self),
-            second.adding(x + 4 &* Half.count, low, high, by: Products.self))
+            second.adding(x + 4 &* First.count, low, high, by: Products.self))
     }
     @inlinable @inline(__always)
     public func forEach(_ body: (Int, V, V) -> Void) {
         first.forEach(body)
-        second.forEach { body($0 &+ Half.count, $1, $2) }
+        second.forEach { body($0 &+ First.count, $1, $2) }
+    }
+    @inlinable @inline(__always)
+    public func combined(with other: Self, _ body: (Int, (V, V), (V, V)) -> (V, V)) -> Self {
+        Self(
+            first.combined(with: other.first, body),
+            second.combined(with: other.second) { body($0 &+ First.count, $1, $2) })
     }
 }
 
-public typealias FourColumns<V: IntegerVector> = TwoTiles<TwoTiles<OneColumn<V>>>
-public typealias EightColumns<V: IntegerVector> = TwoTiles<FourColumns<V>>
+public typealias TwoColumns<V: IntegerVector> = JoinedTiles<OneColumn<V>, OneColumn<V>>
+public typealias FourColumns<V: IntegerVector> = JoinedTiles<TwoColumns<V>, TwoColumns<V>>
+public typealias SixColumns<V: IntegerVector> = JoinedTiles<FourColumns<V>, TwoColumns<V>>
+public typealias EightColumns<V: IntegerVector> = JoinedTiles<FourColumns<V>, FourColumns<V>>
