@@ -2,7 +2,7 @@
 // method.
 //
 // Scores and weighted values are products of a tile of eight tokens, or eight columns, by two registers of rows, as in
-// FloatProduct.swift. A row's arithmetic is that of `attendPage`, in the same order, so that it gets the same bits.
+// PackedFloatProduct.swift. A row's arithmetic is that of `attendPage`, in the same order, so that it gets the same bits.
 
 import CIntrinsics
 public import KernelFormats
