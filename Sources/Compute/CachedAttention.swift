@@ -167,7 +167,9 @@ extension Compute {
             words?.roundByteQueries != nil && precision.hasByteScores && shape.seesPlainScoresOfAllTokens
             && cached.hasPlainKeys
         let group = shape.heads / cached.heads
-        let tileRows = max(1, (words == nil ? 64 : wordVectors(of: queries.rows * shape.heads, cached)) / group)
+        let count = queries.rows * shape.heads
+        let vectors = words == nil ? floatVectors(of: count, heads: cached.heads) : wordVectors(of: count, cached)
+        let tileRows = max(1, vectors / group)
         let tiles = { (segment: Step.Segment) in (segment.rows.count + tileRows - 1) / tileRows }
         func queryGroup(_ segment: Step.Segment, _ rows: Range<Int>, head: Int, worker: Int) -> QueryGroup {
             let words = segment.rows.lowerBound < exact ? nil : words
@@ -281,6 +283,15 @@ extension Compute {
             if isSame(middle - 1, a, b, cached) { low = middle } else { high = middle - 1 }
         }
         return low
+    }
+
+    /// Query vectors of a tile that is computed in floats, of `count` in all: two blocks, which share the conversion of a page,
+    /// or one if threads would wait otherwise. With a tile for each of three KV heads, one of two threads would wait a quarter
+    /// of the time.
+    private func floatVectors(of count: Int, heads: Int) -> Int {
+        let two = 2 * BlockAttention.rows
+        let tiles = heads * ((count / heads + two - 1) / two)
+        return tiles < 4 * pool.count && tiles % pool.count != 0 ? BlockAttention.rows : two
     }
 
     /// Query vectors of a tile, of `count` in all: each page is converted to integers once and read for all of them.
