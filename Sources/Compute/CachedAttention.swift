@@ -171,11 +171,15 @@ extension Compute {
         let vectors = words == nil ? floatVectors(of: count, heads: cached.heads) : wordVectors(of: count, cached)
         let tileRows = max(1, vectors / group)
         let tiles = { (segment: Step.Segment) in (segment.rows.count + tileRows - 1) / tileRows }
-        func queryGroup(_ segment: Step.Segment, _ rows: Range<Int>, head: Int, worker: Int) -> QueryGroup {
+        func queryGroup(
+            _ segment: Step.Segment, _ rows: Range<Int>, head: Int, _ members: Range<Int>, worker: Int
+        ) -> QueryGroup {
             let words = segment.rows.lowerBound < exact ? nil : words
+            let queryHeads = head * group + members.lowerBound..<head * group + members.upperBound
             return QueryGroup(
                 kernels: kernels, shape: shape, layer: layer, cached: cached, segment: segment, rows: rows, head: head,
-                words: words, hasByteKeys: words != nil && hasByteKeys, scratch: scratchOfWorker(worker))
+                queryHeads: queryHeads, words: words, hasByteKeys: words != nil && hasByteKeys,
+                scratch: scratchOfWorker(worker))
         }
         let (shared, apart) = sharedPages(of: step, cached, shape)
         let mostShared = shared.map { $0.vectors(group) }.max() ?? 0
@@ -183,14 +187,19 @@ extension Compute {
             AttentionRows.scratchFloats(count: count, keyWidth: cached.keyWidth, valueWidth: cached.valueWidth)
         }
         reserveScratch(floats: floats(max(tileRows * group, mostShared)) + (shared.isEmpty ? 0 : floats(mostShared)))
-        let items = (shared.count + apart.reduce(0) { $0 + tiles($1) }) * cached.heads
+        let tileCount = (shared.count + apart.reduce(0) { $0 + tiles($1) }) * cached.heads
+        // Threads that would have no tile take some of the query heads.
+        let members = (group - 1) / max(1, min(group, pool.count / max(1, tileCount))) + 1
+        let parts = (group + members - 1) / members
         let used = words == nil ? .floats : AttentionPrecision(exactRows: exact, hasByteScores: hasByteKeys)
         timed(ProfiledPart(attentionOf: step, cached, shape, used)) {
-            pool.forEach(items) { item, worker in
-                var (index, part) = (0, item)
+            pool.forEach(tileCount * parts) { item, worker in
+                var (index, part) = (0, item / parts)
+                let first = item % parts * members
+                let members = first..<min(first + members, group)
                 if part < shared.count * cached.heads {
                     let (sharing, head) = (shared[part / cached.heads], part % cached.heads)
-                    let groups = sharing.segments.map { queryGroup($0, $0.rows, head: head, worker: worker) }
+                    let groups = sharing.segments.map { queryGroup($0, $0.rows, head: head, members, worker: worker) }
                     return QueryGroup.attend(groups, sharing: sharing.pages, queries, into: output)
                 }
                 part -= shared.count * cached.heads
@@ -201,9 +210,10 @@ extension Compute {
                 let segment = apart[index]
                 // The last tiles attend to the most tokens: start with them, so that small ones balance the load.
                 let tile = tiles(segment) - 1 - part / cached.heads
-                let first = segment.rows.lowerBound + tile * tileRows
-                let rows = first..<min(first + tileRows, segment.rows.upperBound)
-                queryGroup(segment, rows, head: part % cached.heads, worker: worker).attend(queries, into: output)
+                let firstRow = segment.rows.lowerBound + tile * tileRows
+                let rows = firstRow..<min(firstRow + tileRows, segment.rows.upperBound)
+                queryGroup(segment, rows, head: part % cached.heads, members, worker: worker)
+                    .attend(queries, into: output)
             }
         }
     }

@@ -1,7 +1,7 @@
 import KernelFormats
 import Platform
 
-/// The query heads of some rows that share one KV head.
+/// Query heads of some rows that share one KV head, all of them or some.
 struct QueryGroup {
     let kernels: KernelSet
     let shape: AttentionShape
@@ -10,13 +10,13 @@ struct QueryGroup {
     let segment: Step.Segment
     let rows: Range<Int>
     let head: Int
+    let queryHeads: Range<Int>
     let words: WordAttentionKernels?
     /// Whether `words` multiply keys of distant pages as bytes.
     let hasByteKeys: Bool
     let scratch: UnsafeMutablePointer<Float>
 
-    private var group: Int { shape.heads / cached.heads }
-    private var vectorCount: Int { rows.count * group }
+    private var vectorCount: Int { rows.count * queryHeads.count }
     /// Position of the first row.
     private var start: Int { segment.start + rows.lowerBound - segment.rows.lowerBound }
 
@@ -69,15 +69,15 @@ struct QueryGroup {
         for (index, row) in rows.enumerated() {
             let position = start + index
             let seen = shape.oldest(seenFrom: position)..<seenEnd(from: position)
-            for member in 0..<group {
-                let query = queries[row] + (head * group + member) * keyWidth
+            for (member, queryHead) in queryHeads.enumerated() {
+                let query = queries[row] + queryHead * keyWidth
                 for d in 0..<keyWidth { query[d] *= shape.scale }
                 // Products with rotated keys are those of the unrotated vectors.
                 if cached.isRotated { kernels.rotateKey(query, cached) }
                 vectors.set(
-                    first + index * group + member, query: query,
-                    output: output[row] + (head * group + member) * cached.valueWidth,
-                    slope: shape.slopes?[head * group + member] ?? 0, position: position, attendsTo: seen)
+                    first + index * queryHeads.count + member, query: query,
+                    output: output[row] + queryHead * cached.valueWidth, slope: shape.slopes?[queryHead] ?? 0,
+                    position: position, attendsTo: seen)
             }
         }
     }
@@ -131,7 +131,7 @@ struct QueryGroup {
             let base = part * pageTokens
             for index in 0..<rows.count {
                 let seen = (start + index + 1) / compression - base
-                for vector in index * group..<(index + 1) * group {
+                for vector in index * queryHeads.count..<(index + 1) * queryHeads.count {
                     vectors.first[vector] = 0
                     vectors.end[vector] = Int32(min(max(seen, 0), pageTokens))
                 }
@@ -144,15 +144,15 @@ struct QueryGroup {
     /// Adds the weights without values and writes the results.
     private func finish(_ vectors: AttentionRows, _ output: Matrix) {
         if let sinks = shape.sinks {
-            for vector in 0..<rows.count * group {
-                vectors.add(sink: sinks[head * group + vector % group], to: vector)
+            for vector in 0..<vectorCount {
+                vectors.add(sink: sinks[queryHeads.lowerBound + vector % queryHeads.count], to: vector)
             }
         }
         vectors.finish()
         guard cached.isRotated else { return }
         for row in rows {
-            for member in 0..<group {
-                kernels.rows.hadamard(output[row] + (head * group + member) * cached.valueWidth, cached.valueWidth)
+            for queryHead in queryHeads {
+                kernels.rows.hadamard(output[row] + queryHead * cached.valueWidth, cached.valueWidth)
             }
         }
     }

@@ -73,10 +73,10 @@ import Tiers
     private static let sizes = [tokens, 33, 5, 1]
 
     /// Results in steps of each of `sizes`, and the exact ones.
-    ///
     private func results(
-        _ variant: Variant, _ format: KVCacheFormat, _ precision: AttentionPrecision
+        _ variant: Variant, _ format: KVCacheFormat, _ precision: AttentionPrecision, threads: Int = 2
     ) -> (found: [[Float]], exact: [Float]) {
+        let compute = Compute(kernels: .best, threads: threads)
         let q = random(Self.heads * Self.keyWidth, seed: 1)
         let (k, v) = (random(Self.kvHeads * Self.keyWidth, seed: 2), random(Self.kvHeads * Self.valueWidth, seed: 3))
         let expected = q.indices.flatMap { attend(variant, q[$0], k[...$0], v[...$0]) }.map { Float($0) }
@@ -133,6 +133,16 @@ import Tiers
         let bits = found.map { $0.map(\.bitPattern) }
         for (size, bits) in zip(Self.sizes, bits).dropFirst() {
             #expect(bits == found[0].map(\.bitPattern), "steps of \(size)")
+        }
+    }
+
+    /// The two KV heads have three query heads each.
+    @Test(arguments: variants, [5, 8])
+    func `threads that would have no tile take some query heads, with the same bits`(variant: Variant, threads: Int) {
+        for precision in [.floats, AttentionPrecision(exactRows: 0, hasByteScores: true)] {
+            let (expected, _) = results(variant, .f16, precision)
+            let (found, _) = results(variant, .f16, precision, threads: threads)
+            #expect(found.map { $0.map(\.bitPattern) } == expected.map { $0.map(\.bitPattern) })
         }
     }
 
