@@ -23,11 +23,11 @@ public func multiplyPackedFloats<Numbers: NumberFormat, S: RowSums, Half>(
     var group = 0
     while group < product.groups {
         // Of an odd number of groups, the last is read twice and its results are stored twice.
-        let hasSecond = takesTwoGroups && group &+ 1 < product.groups
+        let count = takesTwoGroups ? min(2, product.groups &- group) : 1
         let w0 = product.weights + group &* product.groupBytes
-        let w1 = takesTwoGroups ? w0 + (hasSecond ? product.groupBytes : 0) : w0 + Half.count &* Numbers.bytes
+        let w1 = w0 + (takesTwoGroups ? (count &- 1) &* product.groupBytes : Half.count &* Numbers.bytes)
         let c0 = product.c + (firstToken &* product.cStride &+ PackedFloats.rows &* group)
-        let c1 = takesTwoGroups && !hasSecond ? c0 : c0 + Half.count
+        let c1 = c0 + (takesTwoGroups ? count &- 1 : 1) &* Half.count
         var sums = S {
             let token = $0 &* product.cStride
             return accumulate ? VectorPair(.load(c0 + token), .load(c1 + token)) : VectorPair(0)
@@ -47,6 +47,6 @@ public func multiplyPackedFloats<Numbers: NumberFormat, S: RowSums, Half>(
             $1.low.store(c0 + $0 &* product.cStride)
             $1.high.store(c1 + $0 &* product.cStride)
         }
-        group &+= takesTwoGroups ? 2 : 1
+        group &+= count
     }
 }

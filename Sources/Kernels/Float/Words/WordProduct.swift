@@ -10,25 +10,24 @@ public import KernelFormats
 public func multiplyWords<Tile: IntegerTile>(_: Tile.Type, _ product: WordProduct) {
     typealias V = Tile.V
     let resultFloats = WordTile.tokens &* PackedFloats.rows
-    let takesTwo = V.count == PackedFloats.rows
+    let takesTwoPanels = V.count == PackedFloats.rows
     var (tile, c) = (product.tiles, product.c)
     for _ in 0..<product.tileCount {
         // Of the next tile, prefetched along the way.
         var nextTile = tile + WordTile.sliceBytes
         var nextResults = UnsafeRawPointer(c + product.panelCount &* resultFloats)
         var panel = product.panels
-        for index in stride(from: 0, to: product.panelCount, by: takesTwo ? 2 : 1) {
-            // An odd last panel is multiplied twice.
-            let hasSecond = takesTwo && index &+ 1 < product.panelCount
-            let work = WordWork(
-                tile: tile, first: panel,
-                second: takesTwo ? (hasSecond ? panel + WordPanel.sliceBytes : panel) : panel + 4 &* V.count,
-                c0: c, c1: takesTwo ? (hasSecond ? c + resultFloats : c) : c + V.count)
+        for index in stride(from: 0, to: product.panelCount, by: takesTwoPanels ? 2 : 1) {
+            // The second register has the other half of the panel, or the next panel. An odd last panel is multiplied twice.
+            let count = takesTwoPanels ? min(2, product.panelCount &- index) : 1
+            let second = takesTwoPanels ? (count &- 1) &* WordPanel.sliceBytes : 4 &* V.count
+            let secondResults = takesTwoPanels ? (count &- 1) &* resultFloats : V.count
+            let work = WordWork(tile: tile, first: panel, second: panel + second, c0: c, c1: c + secondResults)
             multiply(Tile.self, work, product, nextTile, nextResults)
             nextTile += 64 &* linesAhead.tile &* product.parts
             nextResults += 64 &* linesAhead.results &* product.parts
-            panel += (takesTwo ? 2 : 1) &* WordPanel.sliceBytes
-            c += (hasSecond ? 2 : 1) &* resultFloats
+            panel += count &* WordPanel.sliceBytes
+            c += count &* resultFloats
         }
         tile += WordTile.sliceBytes
     }
