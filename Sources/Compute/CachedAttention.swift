@@ -172,7 +172,7 @@ extension Compute {
         let tileRows = max(1, vectors / group)
         let tiles = { (segment: Step.Segment) in (segment.rows.count + tileRows - 1) / tileRows }
         func queryGroup(
-            _ segment: Step.Segment, _ rows: Range<Int>, head: Int, _ members: Range<Int>, worker: Int
+            _ segment: Step.Segment, _ rows: Range<Int>, head: Int, members: Range<Int>, worker: Int
         ) -> QueryGroup {
             let words = segment.rows.lowerBound < exact ? nil : words
             let queryHeads = head * group + members.lowerBound..<head * group + members.upperBound
@@ -188,18 +188,21 @@ extension Compute {
         }
         reserveScratch(floats: floats(max(tileRows * group, mostShared)) + (shared.isEmpty ? 0 : floats(mostShared)))
         let tileCount = (shared.count + apart.reduce(0) { $0 + tiles($1) }) * cached.heads
-        // Threads that would have no tile take some of the query heads.
-        let members = (group - 1) / max(1, min(group, pool.count / max(1, tileCount))) + 1
-        let parts = (group + members - 1) / members
+        // Threads that would have no tile take some of a tile's query heads.
+        let mostParts = max(1, min(group, pool.count / max(1, tileCount)))
+        let membersOfPart = (group + mostParts - 1) / mostParts
+        let parts = (group + membersOfPart - 1) / membersOfPart
         let used = words == nil ? .floats : AttentionPrecision(exactRows: exact, hasByteScores: hasByteKeys)
         timed(ProfiledPart(attentionOf: step, cached, shape, used)) {
             pool.forEach(tileCount * parts) { item, worker in
                 var (index, part) = (0, item / parts)
-                let first = item % parts * members
-                let members = first..<min(first + members, group)
+                let first = item % parts * membersOfPart
+                let members = first..<min(first + membersOfPart, group)
                 if part < shared.count * cached.heads {
                     let (sharing, head) = (shared[part / cached.heads], part % cached.heads)
-                    let groups = sharing.segments.map { queryGroup($0, $0.rows, head: head, members, worker: worker) }
+                    let groups = sharing.segments.map {
+                        queryGroup($0, $0.rows, head: head, members: members, worker: worker)
+                    }
                     return QueryGroup.attend(groups, sharing: sharing.pages, queries, into: output)
                 }
                 part -= shared.count * cached.heads
@@ -212,7 +215,7 @@ extension Compute {
                 let tile = tiles(segment) - 1 - part / cached.heads
                 let firstRow = segment.rows.lowerBound + tile * tileRows
                 let rows = firstRow..<min(firstRow + tileRows, segment.rows.upperBound)
-                queryGroup(segment, rows, head: part % cached.heads, members, worker: worker)
+                queryGroup(segment, rows, head: part % cached.heads, members: members, worker: worker)
                     .attend(queries, into: output)
             }
         }
@@ -296,8 +299,8 @@ extension Compute {
     }
 
     /// Query vectors of a tile that is computed in floats, of `count` in all: two blocks, which share the conversion of a page,
-    /// or one if threads would wait otherwise. With a tile for each of three KV heads, one of two threads would wait a quarter
-    /// of the time.
+    /// or one if threads would wait otherwise. With a tile for each of three KV heads, one of two threads would wait half of
+    /// the time.
     private func floatVectors(of count: Int, heads: Int) -> Int {
         let two = 2 * BlockAttention.rows
         let tiles = heads * ((count / heads + two - 1) / two)

@@ -50,10 +50,10 @@
             set.wideProducts = WideKernels(
                 roundToken: KernelsAVX512.roundToken, unpackPanel: KernelsAVX512.unpackPanel,
                 multiplyTiles: KernelsAVX512.multiplyTiles, multiplyTokens: KernelsAVX512.multiplyTokens,
-                scaleResults: KernelsAVX512.scaleResults)
+                scaleResults: KernelsAVX2.scaleResults)
             set.words = WordKernels(
                 roundWords: KernelsAVX512.roundWords, unpackWords: KernelsAVX512.unpackWords,
-                multiplyWords: KernelsAVX512.multiplyWords, scaleResults: KernelsAVX512.scaleResults)
+                multiplyWords: KernelsAVX512.multiplyWords, scaleResults: KernelsAVX2.scaleResults)
             set.peaks = PeakLoops(
                 operations: (
                     KernelsAVX512.floatOperationsOfRound, KernelsAVX512.wordOperationsOfRound,

@@ -254,5 +254,15 @@
                 }
             }
         }
+
+        @Test func `results are scaled`() {
+            let results = (0..<200).map { Float($0) }
+            var c = [Float](repeating: -1, count: 40)
+            KernelsAVX2.scaleResults(results, stride: 96, groups: 2, by: 0.5, into: &c)
+            for index in c.indices {
+                let expected = index < 16 ? Float(index) / 2 : index < 32 ? Float(80 + index) / 2 : -1
+                #expect(c[index] == expected)
+            }
+        }
     }
 #endif

@@ -22,7 +22,7 @@ private func multiply<Numbers: NumberFormat>(_: Numbers.Type, _ product: PackedF
         let left = product.tokens &- first
         let count = left > 6 ? (left &+ 1) / 2 : left
         switch count {
-        // Few sums would wait for each other.
+        // Of one or two tokens by two groups, since the few sums of one group would wait for each other.
         case 1: multiply(Numbers.self, OneRow<VectorPair<Group>>.self, product, first)
         case 2: multiply(Numbers.self, TwoRows<VectorPair<Group>>.self, product, first)
         case 3: multiply(Numbers.self, JoinedRows<TwoRows<Group>, OneRow<Group>>.self, product, first)

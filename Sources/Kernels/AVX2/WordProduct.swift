@@ -31,8 +31,7 @@ public func scaleResults(
     let scale = EightFloats(scale)
     for group in 0..<groups {
         let (source, target) = (results + group &* stride, c + group &* PackedFloats.rows)
-        for row in Swift.stride(from: 0, to: PackedFloats.rows, by: EightFloats.count) {
-            (EightFloats.load(source + row) * scale).store(target + row)
-        }
+        (EightFloats.load(source) * scale).store(target)
+        (EightFloats.load(source + 8) * scale).store(target + 8)
     }
 }

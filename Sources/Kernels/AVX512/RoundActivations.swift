@@ -251,15 +251,3 @@ private func partOfPair(_ sums: __m256i, first: Bool) -> __m256i {
 private func secondOfPair(_ code: __m512i, _ first: __m512i) -> __m512i {
     _mm512_sub_epi32(code, _mm512_slli_epi32(first, UInt32(WideTile.pairShift)))
 }
-
-/// Multiplies the results of a token for groups of 16 rows, `stride` floats apart, by the token's scale.
-@inline(never)
-public func scaleResults(
-    _ results: UnsafePointer<Float>, stride: Int, groups: Int, by scale: Float, into c: UnsafeMutablePointer<Float>
-) {
-    let scale = _mm512_set1_ps(scale)
-    for group in 0..<groups {
-        _mm512_storeu_ps(
-            c + group &* PackedLayout.rows, _mm512_mul_ps(_mm512_loadu_ps(results + group &* stride), scale))
-    }
-}

@@ -35,7 +35,7 @@ public func multiplyPackedFloats<Numbers: NumberFormat, S: RowSums, Half>(
         var activations = product.tile + firstToken
         var offset = 0
         for _ in 0..<product.columns {
-            // The same of the next tile.
+            // The same columns of the next tile.
             prefetch(activations + tokens &* FloatTile.sliceColumns)
             prefetch_to_l2(w0 + (offset &+ distance))
             if takesTwoGroups { prefetch_to_l2(w1 + (offset &+ distance)) }

@@ -49,8 +49,8 @@ public struct WordProduct {
     public var panelCount: Int
     /// Number of columns of the matrix, divided by 32 and rounded up.
     public var parts: Int
-    /// Of columns in a part. Kernels do not know the number, since the compiler would unroll their loops and, with AVX2, add
-    /// in another order, with more sums than there are registers.
+    /// Pairs of columns in a part. Not a constant, for which the compiler would unroll a kernel's loop and, with AVX2, add in
+    /// another order, with more sums than there are registers.
     public let pairs = 16
     /// `[tileCount][panelCount][tokens][16]`.
     public var c: UnsafeMutablePointer<Float>
