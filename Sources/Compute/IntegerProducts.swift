@@ -34,6 +34,8 @@ struct RoundedActivations: Activations {
     private let isFew: Bool
     private let tiles: Tiling
     private var memory: UnsafeMutableRawPointer?
+    /// `[tokens]`, before the tiles.
+    private var scales: UnsafeMutablePointer<Float> { memory!.assumingMemoryBound(to: Float.self) }
 
     /// How tokens are distributed over tiles.
     fileprivate struct Tiling {
@@ -41,6 +43,7 @@ struct RoundedActivations: Activations {
         let pairedTokens: Int
         fileprivate let pairsOfTile: Int
         fileprivate let partCount: Int
+        private let scaleBytes: Int
         /// Indices of the tiles of tokens with 14 bits, and with 8.
         let paired: Range<Int>
         let single: Range<Int>
@@ -49,6 +52,7 @@ struct RoundedActivations: Activations {
             pairedTokens = paired
             self.pairsOfTile = pairsOfTile
             partCount = columns / PackedLayout.columns
+            scaleBytes = (4 * tokens + 63) / 64 * 64
             self.paired = 0..<Self.count(paired, of: pairsOfTile)
             single =
                 self.paired.upperBound..<self.paired.upperBound + Self.count(tokens - paired, of: IntegerTile.columns)
@@ -62,7 +66,7 @@ struct RoundedActivations: Activations {
         fileprivate func offset(of tile: Int) -> Int {
             let before = min(tile, paired.upperBound)
             let pairBytes = IntegerTile.blockBytes(columns: 2 * pairsOfTile)
-            return partCount
+            return scaleBytes + partCount
                 * (before * pairBytes + (tile - before) * IntegerTile.blockBytes(columns: IntegerTile.columns))
         }
     }
@@ -109,7 +113,7 @@ struct RoundedActivations: Activations {
     func fill(_ index: Int) {
         let tile = self[index]
         for (place, token) in tile.tokens.enumerated() {
-            scheme.kernels.roundToken(
+            scales[token] = scheme.kernels.roundToken(
                 matrix[token], matrix.columns, tile.pairs, tile.base, tile.columns, tile.pairs ? 2 * place : place)
         }
     }
@@ -192,10 +196,15 @@ struct RoundedActivations: Activations {
             },
             copyOut: { place, firstGroup, count, results in
                 for (row, token) in self[tiles.lowerBound + place].tokens.enumerated() {
+                    let source = results + row * PackedLayout.rows
+                    let target = output[token] + firstGroup * PackedLayout.rows
+                    if let scaleResults = kernels.scaleResults {
+                        scaleResults(source, PanelProduct.resultFloats, count, scales[token], target)
+                        continue
+                    }
                     for index in 0..<count {
-                        (output[token] + (firstGroup + index) * PackedLayout.rows).update(
-                            from: results + index * PanelProduct.resultFloats + row * PackedLayout.rows,
-                            count: PackedLayout.rows)
+                        (target + index * PackedLayout.rows).update(
+                            from: source + index * PanelProduct.resultFloats, count: PackedLayout.rows)
                     }
                 }
             })

@@ -27,7 +27,11 @@
 
     func vectorProducts() -> ProductKernels {
         ProductKernels(
-            needsPairs: KernelsNEON.needsPairs, roundToken: KernelsNEON.roundToken,
+            needsPairs: KernelsNEON.needsPairs,
+            roundToken: {
+                KernelsNEON.roundToken($0, count: $1, pair: $2, into: $3, columns: $4, column: $5)
+                return 1
+            },
             unpackPanel: { layout, blocks, _, count, panel, _ in
                 KernelsNEON.unpackPanel(layout, blocks, count: count, into: panel)
             },

@@ -74,6 +74,7 @@
             roundToken: { KernelsAVX2.roundToken($0, count: $1, pair: $2, into: $3, columns: $4, column: $5) },
             unpackPanel: KernelsAVX2.unpackPanel, multiplyTile: KernelsAVX2.multiplyTile,
             multiplyTokens: KernelsAVX2.multiplyTokens)
+        products.scaleResults = KernelsAVX2.scaleResults
         products.pairsOfTile = IntegerTile.columns
         products.pairsOfRow = rowTokens
         products.fewTokens = 2 * rowTokens

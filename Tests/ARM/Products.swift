@@ -226,7 +226,7 @@ private struct Tile {
         activations = (0..<tokens).map { random(count, seed: 50 + UInt64($0), -3...3) }
         var bytes = [UInt8](repeating: 0, count: count / 32 * IntegerTile.blockBytes(columns: columns))
         for (token, values) in activations.enumerated() {
-            kernels.roundToken(values, count, pairs, &bytes, columns, pairs ? 2 * token : token)
+            _ = kernels.roundToken(values, count, pairs, &bytes, columns, pairs ? 2 * token : token)
         }
         self.bytes = bytes
     }
@@ -331,7 +331,7 @@ func checkIntegerProducts(_ set: KernelSet, like other: KernelSet?) {
             var values = [Float](repeating: 1, count: 32)
             values[place] = bad
             var tile = [UInt8](repeating: 0, count: IntegerTile.blockBytes(columns: 2))
-            kernels.roundToken(values, 32, pair, &tile, 2, 0)
+            _ = kernels.roundToken(values, 32, pair, &tile, 2, 0)
             let scale = tile.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: 64, as: Float.self) }
             check(scale.isNaN, "place \(place)")
         }

@@ -15,8 +15,6 @@
             let name: String
             let formats: [TensorType]
             let needsPairs: @Sendable (PackedLayout.Format) -> Bool
-            /// Whether tokens of 14 bits, and panels for them, are words.
-            let hasWords: Bool
             /// The most tokens of a tile for `multiplyTokens`.
             let rowTokens: Int
             let unpackPanel: @Sendable (PackedLayout, UnsafeRawPointer, Int, UnsafeMutableRawPointer, Bool) -> Void
@@ -25,7 +23,7 @@
             var testDescription: String { name }
 
             func panelBlockBytes(_ layout: PackedLayout, pairs: Bool) -> Int {
-                pairs && hasWords
+                pairs
                     ? PairPanel.blockBytes(segments: layout.segments)
                     : IntegerPanel.blockBytes(segments: layout.segments)
             }
@@ -33,7 +31,7 @@
             static let all: [Tier] = {
                 let packed = TensorType.allCases.filter { PackedLayout($0) != nil }
                 let avx2 = Tier(
-                    name: "AVX2", formats: packed, needsPairs: { KernelsAVX2.needsPairs($0) }, hasWords: true,
+                    name: "AVX2", formats: packed, needsPairs: { KernelsAVX2.needsPairs($0) },
                     rowTokens: KernelsAVX2.rowTokens,
                     unpackPanel: { KernelsAVX2.unpackPanel($0, $1, count: $2, into: $3, words: $4) },
                     multiplyTile: { KernelsAVX2.multiplyTile($0) },
@@ -101,7 +99,7 @@
                 }
             let bytes = unpacked.map { columns * PackedLayout.rows / 256 * $0 }
             #expect(group.packed.count == bytes ?? type.bytes(forValues: columns * PackedLayout.rows))
-            for pairs in [false, true] {
+            for pairs in [false, true] where pairs || !test.tier.needsPairs(group.layout.format) {
                 checkPanel(
                     panel(group, test.tier, pairs: pairs, columns: columns), of: group, test.tier, pairs, columns)
             }
@@ -110,23 +108,25 @@
         private func checkPanel(_ panel: [UInt8], of group: Group, _ tier: Tier, _ pairs: Bool, _ columns: Int) {
             let segments = group.layout.segments
             let blockBytes = tier.panelBlockBytes(group.layout, pairs: pairs)
-            let isWords = pairs && tier.hasWords
+            let format = group.layout.format
+            let center = pairs ? 0 : Int(format.byteCenter ?? 0), hasOffsets = pairs || format.byteOffsets
             for (row, values) in group.rows.enumerated() {
                 let largest = values.map { abs($0) }.max()!
                 for column in 0..<columns {
                     let (block, inPart) = (column / 32 * blockBytes, column % 32)
                     let place =
-                        isWords
+                        pairs
                         ? inPart / 4 * 128 + inPart % 2 * 64 + row * 4 + inPart % 4 / 2 * 2
                         : inPart / 4 * 64 + row * 4 + inPart % 4
                     let code =
-                        isWords
+                        pairs
                         ? Int(panel[block + place]) + Int(panel[block + place + 1]) << 8 : Int(panel[block + place])
                     let segment = segments == 1 ? 0 : inPart / 16
                     let found = panel.withUnsafeBytes { bytes in
-                        let floats = (bytes.baseAddress! + block + (isWords ? 1024 : 512))
+                        let floats = (bytes.baseAddress! + block + (pairs ? 1024 : 512))
                             .assumingMemoryBound(to: Float.self)
-                        return floats[16 * segment + row] * Float(code) - floats[16 * (segments + segment) + row]
+                        let offset = hasOffsets ? floats[16 * (segments + segment) + row] : 0
+                        return floats[16 * segment + row] * Float(code - center) - offset
                     }
                     // A product and a difference, rounded once each more than in the portable tier.
                     #expect(abs(found - values[column]) <= 64 * Float.ulpOfOne * largest)
@@ -140,17 +140,30 @@
             let pairs: Bool
             let activations: [[Float]]
             let bytes: [UInt8]
+            /// By token, what results are multiplied by.
+            let scales: [Float]
+
+            /// A tile of tokens of 8 bits.
+            init(columns: Int, activations: [[Float]], bytes: [UInt8], scales: [Float]) {
+                (self.columns, pairs, self.activations) = (columns, false, activations)
+                (self.bytes, self.scales) = (bytes, scales)
+            }
 
             init(_ tier: Tier, columns: Int, pairs: Bool, tokens: Int, count: Int) {
                 (self.columns, self.pairs) = (columns, pairs)
                 var generator = SeededGenerator(seed: 5)
-                activations = (0..<tokens).map { _ in
-                    (0..<count).map { _ in Float.random(in: -3...3, using: &generator) }
+                // Parts of 32 with large, small and no values side by side.
+                let magnitudes: [Float] = [3, 0.01, 70, 0, 1e-4]
+                activations = (0..<tokens).map { token in
+                    (0..<count).map { column in
+                        let magnitude = magnitudes[(column / 32 + token) % magnitudes.count]
+                        return Float.random(in: -1...1, using: &generator) * magnitude
+                    }
                 }
                 var bytes = [UInt8](repeating: 0, count: count / 32 * IntegerTile.blockBytes(columns: columns))
-                for (token, values) in activations.enumerated() {
+                scales = activations.enumerated().map { token, values in
                     roundToken(
-                        values, count: count, pair: pairs, words: tier.hasWords, into: &bytes, columns: columns,
+                        values, count: count, pair: pairs, into: &bytes, columns: columns,
                         column: pairs ? 2 * token : token)
                 }
                 self.bytes = bytes
@@ -160,11 +173,13 @@
             func product(_ token: Int, _ weights: [Float], plus start: Double) -> (exact: Double, tolerance: Double) {
                 var (exact, magnitude, roundings) = (start, abs(start), 0.0)
                 let values = activations[token]
+                // A part's step is a multiple of this, rounded up, where a token has 8 bits.
+                let unit = pairs ? 0 : Double(values.map { abs($0) }.max()!) / 127 / 16_384
                 for first in stride(from: 0, to: values.count, by: 32) {
                     let range = first..<first + 32
                     let largest = Double(values[range].map { abs($0) }.max()!)
                     // Each activation is off by at most half a step.
-                    let step = largest / Double(pairs ? 63 * 126 : 127)
+                    let step = largest / Double(pairs ? 63 * 126 : 127) + unit
                     for column in range {
                         let weight = Double(weights[column])
                         exact += weight * Double(values[column])
@@ -182,7 +197,7 @@
             guard shape.pairs || !test.tier.needsPairs(PackedLayout(test.type)!.format) else { return }
             let count = 3 * max(test.type.blockValues, 32)
             // Tiles of words are for twice as many tokens.
-            let columns = shape.pairs && test.tier.hasWords ? 2 * shape.columns : shape.columns
+            let columns = shape.pairs ? 2 * shape.columns : shape.columns
             let tileTokens = shape.pairs ? columns / 2 : columns
             let group = Group(test.type, columns: count)
             let panel = panel(group, test.tier, pairs: shape.pairs, columns: count)
@@ -197,11 +212,47 @@
                 for index in 0..<results {
                     let (token, row) = (index % IntegerTile.resultFloats / 16, index % 16)
                     if token < tile.activations.count {
-                        let (exact, tolerance) = tile.product(token, group.rows[row], plus: accumulate ? 1 : 0)
-                        #expect(abs(Double(c[index]) - exact) <= tolerance)
-                    } else {
+                        let scale = Double(tile.scales[token])
+                        let (exact, tolerance) = tile.product(token, group.rows[row], plus: accumulate ? scale : 0)
+                        #expect(abs(scale * Double(c[index]) - exact) <= tolerance)
+                    } else if token >= tileTokens {
                         #expect(c[index] == 1)
                     }
+                }
+            }
+        }
+
+        @Test(arguments: Case.all)
+        func `sums of the largest codes fit 16 bits`(test: Case) throws {
+            let type = test.type
+            let count = max(type.blockValues, 32)
+            let group = Group(type, columns: count)
+            guard let center = group.layout.format.byteCenter else { return }
+            var panel = panel(group, test.tier, pairs: false, columns: count)
+            let blockBytes = test.tier.panelBlockBytes(group.layout, pairs: false)
+            let codes = panel.indices.filter { $0 % blockBytes < 512 }
+            // What random weights have.
+            let found = codes.map { panel[$0] }
+            for code in [try #require(found.min()), try #require(found.max())] {
+                // All scales are 1, and all offsets 0.
+                for part in 0..<count / 32 {
+                    panel.withUnsafeMutableBytes { bytes in
+                        let block = bytes.baseAddress! + part * blockBytes
+                        block.initializeMemory(as: UInt8.self, repeating: code, count: 512)
+                        let floats = (block + 512).assumingMemoryBound(to: Float.self)
+                        floats.update(repeating: 1, count: 16 * group.layout.segments)
+                        (floats + 16 * group.layout.segments).update(repeating: 0, count: 16 * group.layout.segments)
+                    }
+                }
+                for sign in [Float(1), -1] {
+                    var bytes = [UInt8](repeating: 0, count: count / 32 * IntegerTile.blockBytes(columns: 2))
+                    let values = [Float](repeating: sign, count: count)
+                    let scale = roundToken(values, count: count, pair: false, into: &bytes, columns: 2, column: 0)
+                    let tile = Tile(columns: 2, activations: [values], bytes: bytes, scales: [scale])
+                    var c = [Float](repeating: 0, count: IntegerTile.resultFloats)
+                    multiply(test, group, tile, panel, 1, count, &c, accumulate: false)
+                    let exact = sign * Float(count * (Int(code) - Int(center)))
+                    #expect(c[..<16].allSatisfy { abs(scale * $0 - exact) <= 1e-6 * abs(exact) })
                 }
             }
         }
@@ -211,15 +262,22 @@
             _ test: Case, _ group: Group, _ tile: Tile, _ panels: [UInt8], _ panelCount: Int, _ count: Int,
             _ c: inout [Float], accumulate: Bool
         ) {
+            let panelBytes = panels.count / panelCount
             tile.bytes.withUnsafeBytes { bytes in
                 panels.withUnsafeBytes { panels in
                     c.withUnsafeMutableBufferPointer { c in
-                        test.tier.multiplyTile(
-                            TileProduct(
-                                layout: group.layout, tile: bytes.baseAddress!, columns: tile.columns,
-                                pairs: tile.pairs, panels: panels.baseAddress!,
-                                panelBytes: panels.count / panelCount, panelCount: panelCount, parts: count / 32,
-                                c: c.baseAddress!, tokens: tile.activations.count, accumulate: accumulate))
+                        // In slices, as the engine does.
+                        for first in stride(from: 0, to: count / 32, by: 8) {
+                            test.tier.multiplyTile(
+                                TileProduct(
+                                    layout: group.layout,
+                                    tile: bytes.baseAddress! + first * IntegerTile.blockBytes(columns: tile.columns),
+                                    columns: tile.columns, pairs: tile.pairs,
+                                    panels: panels.baseAddress! + first * panelBytes / (count / 32),
+                                    panelBytes: panelBytes, panelCount: panelCount, parts: min(8, count / 32 - first),
+                                    c: c.baseAddress!, tokens: tile.activations.count,
+                                    accumulate: accumulate || first > 0))
+                        }
                     }
                 }
             }
@@ -317,7 +375,7 @@
         func `multiplies a token as it is multiplied among others`(test: Case) {
             let count = 3 * max(test.type.blockValues, 32)
             let group = Group(test.type, columns: count)
-            let tokens = test.tier.hasWords ? 6 : 3
+            let tokens = 6
             let tile = Tile(test.tier, columns: 2 * tokens, pairs: true, tokens: tokens, count: count)
             var among = [Float](repeating: 0, count: IntegerTile.resultFloats)
             multiply(
@@ -336,9 +394,10 @@
                     var values = [Float](repeating: 1, count: 32)
                     values[place] = bad
                     var tile = [UInt8](repeating: 0, count: IntegerTile.blockBytes(columns: 2))
-                    roundToken(values, count: 32, pair: pair, into: &tile, columns: 2, column: 0)
-                    let scale = tile.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: 64, as: Float.self) }
-                    #expect(scale.isNaN)
+                    let scale = roundToken(values, count: 32, pair: pair, into: &tile, columns: 2, column: 0)
+                    // In the tile for 14 bits.
+                    let ofPart = tile.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: 64, as: Float.self) }
+                    #expect(pair ? scale == 1 && ofPart.isNaN : scale.isNaN)
                 }
             }
         }

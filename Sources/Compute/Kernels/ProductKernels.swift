@@ -5,7 +5,7 @@ package struct ProductKernels: Sendable {
     package typealias RoundToken =
         @Sendable (
             UnsafePointer<Float>, _ count: Int, _ pair: Bool, UnsafeMutableRawPointer, _ columns: Int, _ column: Int
-        ) -> Void
+        ) -> Float
     package typealias UnpackPanel =
         @Sendable (
             PackedLayout, UnsafeRawPointer, _ trailing: UnsafeRawPointer?, Int, UnsafeMutableRawPointer, _ pairs: Bool
@@ -13,9 +13,12 @@ package struct ProductKernels: Sendable {
 
     /// Whether a format needs activations of all tokens in 14 bits, two columns each.
     package let needsPairs: @Sendable (PackedLayout.Format) -> Bool
+    /// Quantizes a token to a tile and returns its scale, by which results of `multiplyTile` must be multiplied.
     package let roundToken: RoundToken
     package var unpackPanel: UnpackPanel
     package var multiplyTile: @Sendable (TileProduct) -> Void
+    /// `nil`: `roundToken` returns 1.
+    package var scaleResults: ScaleResults?
     /// Products of up to `pairsOfRow` tokens.
     package let multiplyTokens: @Sendable (PackedProduct) -> Void
 

@@ -15,7 +15,7 @@ public struct PairPanel {
 
 /// Whether activations of all tokens have to be in words: sums of two products of this format with 8-bit activations do
 /// not fit 16 bits.
-public func needsPairs(_ format: PackedLayout.Format) -> Bool { format.chains == nil }
+public func needsPairs(_ format: PackedLayout.Format) -> Bool { format.byteCenter == nil }
 
 /// Unpacks packed blocks of a group of 16 rows into a panel. Supports every packed layout.
 ///
@@ -56,6 +56,8 @@ private func unpack<Format: PackedFormat>(
 ) {
     var (block, trailing, target) = (blocks, trailing, panel)
     let stepBytes = words ? 128 : 64
+    let center = words ? 0 : Float(layout.format.byteCenter ?? 0)
+    let hasOffsets = words || layout.format.byteOffsets
     for _ in 0..<count {
         prefetchLines(block, layout.scaleBytes)
         let shared = Format.shared(block)
@@ -71,9 +73,14 @@ private func unpack<Format: PackedFormat>(
             let scales = (target + 8 &* stepBytes).assumingMemoryBound(to: Float.self)
             let offsets = scales + 16 &* Format.segments
             for segment in 0..<Format.segments {
-                let (scale, offset) = Format.scales(shared, block, part, segment)
+                var (scale, offset) = Format.scales(shared, block, part, segment)
                 _mm256_storeu_ps(scales + 16 &* segment, scale.0)
                 _mm256_storeu_ps(scales + (16 &* segment &+ 8), scale.1)
+                guard hasOffsets else { continue }
+                if !words {
+                    let center = _mm256_set1_ps(center)
+                    offset = (_mm256_fnmadd_ps(scale.0, center, offset.0), _mm256_fnmadd_ps(scale.1, center, offset.1))
+                }
                 _mm256_storeu_ps(offsets + 16 &* segment, offset.0)
                 _mm256_storeu_ps(offsets + (16 &* segment &+ 8), offset.1)
             }

@@ -10,6 +10,12 @@
 /// On AVX2 a token with 14 bits is one vector of 16-bit words in place of a pair, in -7938...7938, in as many bytes:
 ///
 ///     codes  [8 steps][2][columns / 2 tokens][2] i16: columns 0 and 2 of the step's four, then 1 and 3
+///
+/// and a token with 8 bits has a scale for all its columns, and integers in place of floats, `x = scale · factor · code`:
+///
+///     codes    [8 steps][columns][4] i8
+///     factors  [columns][2] i16        in 0...16384, twice the same
+///     sums     [3][columns][2] i16     of the codes, as above; of columns 0 and 1 of each step's four, then of 2 and 3
 public struct IntegerTile {
     /// Maximum vectors per tile: with 16 weight rows, 12 sums, two weights and a broadcast fit 16 registers.
     public static let columns = 6
@@ -20,6 +26,8 @@ public struct IntegerTile {
     public static let largestCode: Float = 127
     public static let largestOfPair: Float = 63
     public static let pairFactor: Float = 126
+    /// Largest factor of a token with 8 bits, on AVX2.
+    public static let largestFactor: Float = 16_384
 
     /// Bytes per 32 columns of the matrix.
     @inlinable @inline(__always)
@@ -32,7 +40,8 @@ public struct IntegerTile {
 ///     scales   [segments][16] f32
 ///     offsets  [segments][16] f32
 ///
-/// The weight is `scale · code - offset`. A segment is the 32 or 16 columns that share a scale.
+/// The weight is `scale · code - offset`. A segment is the 32 or 16 columns that share a scale. On AVX2 the weight is
+/// `scale · (code - center) - offset`, with the format's center, and only some formats have offsets beside it.
 public struct IntegerPanel {
     @inlinable @inline(__always)
     public static func blockBytes(segments: Int) -> Int { 512 &+ 128 &* segments }

@@ -127,11 +127,11 @@ public struct TileProduct {
     public var panels: UnsafeRawPointer
     public var panelBytes: Int
     public var panelCount: Int
-    /// Number of columns of the matrix, divided by 32.
+    /// Number of columns of the matrix, divided by 32; at most 8 on AVX2.
     public var parts: Int
-    /// `[6][16]` floats per panel, a row per token of the tile.
+    /// `[6][16]` floats per panel, a row per token of the tile. Rows beyond the tile's columns are not written.
     public var c: UnsafeMutablePointer<Float>
-    /// Number of tokens in the tile; nothing is written for unused ones.
+    /// Number of tokens in the tile, of whose results nothing need be written.
     public var tokens: Int
     /// Whether to add to `c` or to replace it.
     public var accumulate: Bool
