@@ -43,7 +43,7 @@ private func roundToBytes(
         bits = _mm256_max_epi32(bits, _mm256_max_epi32(magnitudeBits(v.2), magnitudeBits(v.3)))
     }
     let magnitude = Float(bitPattern: UInt32(bitPattern: unsafeBitCast(bits, to: SIMD8<Int32>.self).max()))
-    // Smaller ones have no inverse in floats: all codes become 0.
+    // The inverse of a smaller one may not be finite.
     let isUsable = magnitude < .infinity && magnitude > 1e-30
     let unit = isUsable ? magnitude / (IntegerTile.largestFactor * IntegerTile.largestCode) : 0
     let factors = isUsable ? IntegerTile.largestFactor / magnitude : 0
@@ -54,7 +54,7 @@ private func roundToBytes(
         let largest = EightFloats(
             _mm256_max_ps(maximumOfMagnitudes(v.0, v.1), maximumOfMagnitudes(v.2, v.3))
         ).largest
-        let factor = min((largest * factors).rounded(.up), IntegerTile.largestFactor)
+        let factor = isUsable ? min((largest * factors).rounded(.up), IntegerTile.largestFactor) : 0
         let inverse = _mm256_set1_ps(factor > 0 ? codes / factor : 0)
         let bytes = bytes((whole(v.0, inverse), whole(v.1, inverse), whole(v.2, inverse), whole(v.3, inverse)))
         store(bytes, block, columns, column)
