@@ -13,8 +13,8 @@ public import KernelFormats
 extension PackedLayout.Format {
     /// What is taken away from a code by the start of its sum; `nil`: codes have to be in words.
     public var byteCenter: Int16? {
-        // In magnitude, codes are at most 16 then, or 32 with two segments: 127 · 16 · 16 and 127 · 8 · 32 fit 16 bits, and
-        // 16384 times two such sums fits 32.
+        // In magnitude, codes are at most 16 then, or 32 with two segments, or 43 with two sums each: 127 · 16 · 16, 127 · 8 · 32
+        // and 127 · 4 · 43 fit 16 bits, and 16384 times two such sums fits 32.
         switch self {
         case .Q4_0: 8
         case .Q5_0, .Q5_1, .Q5_K: 16
@@ -24,10 +24,14 @@ extension PackedLayout.Format {
         case .ternary: 1
         case .IQ1_M: 9
         case .IQ3_XXS: 31
+        case .IQ2: 43
         case .Q4_1, .Q2_K, .Q4_K, .IQ1_S, .IQ3_S: 0
-        case .Q8_0, .IQ4_NL, .IQ4_XS, .IQ2: nil
+        case .Q8_0, .IQ4_NL, .IQ4_XS: nil
         }
     }
+
+    /// log2 of the sums per segment.
+    fileprivate var sumsOfSegment: Int { self == .IQ2 ? 1 : 0 }
 
     /// Whether weights have offsets beside their center.
     public var byteOffsets: Bool {
@@ -57,12 +61,12 @@ public func multiplyTile(_ product: TileProduct) {
     }
 }
 
-/// What all panels need to know of a tile, `[parts][segments][columns]`: as pairs of 16-bit integers, what sums start with,
+/// What all panels need to know of a tile, `[parts][sums][columns]`: as pairs of 16-bit integers, what sums start with,
 /// and what the activations sum up to, in units of the token's scale.
 private struct TileNumbers {
     let base: UnsafeMutableRawPointer
 
-    /// Bytes for eight parts of two segments of six columns, and for what is stored beyond the last one.
+    /// Bytes for eight parts of two sums of six columns, and for what is stored beyond the last one. Four sums take both halves.
     private static var halfBytes: Int { 4 &* 8 &* 2 &* IntegerTile.columns &+ 32 }
     static var bytes: Int { 2 &* halfBytes }
 
@@ -81,13 +85,20 @@ private struct TileNumbers {
         func load(_ p: UnsafeRawPointer) -> __m256i {
             _mm256_maskload_epi32(p.assumingMemoryBound(to: Int32.self), ofColumns)
         }
+        @inline(__always)
+        func sumOfSteps(_ codes: UnsafeRawPointer) -> __m256i {
+            let one = _mm256_set1_epi8(1)
+            return _mm256_add_epi16(
+                _mm256_maddubs_epi16(one, load(codes)), _mm256_maddubs_epi16(one, load(codes + 4 &* columns)))
+        }
         var (block, target) = (product.tile, base)
         for _ in 0..<product.parts {
             let factors = block + 32 &* columns
             // Of all 32, or of both halves.
             var sums = factors + 4 &* columns &* segments
-            for _ in 0..<segments {
-                let codes = load(sums)
+            for sum in 0..<segments &<< product.layout.format.sumsOfSegment {
+                // A tile has no sums of quarters.
+                let codes = product.layout.format == .IQ2 ? sumOfSteps(block + 8 &* columns &* sum) : load(sums)
                 target.storeBytes(of: _mm256_mullo_epi16(codes, minusCenter), as: __m256i.self)
                 if hasOffsets {
                     let whole = _mm256_cvtepi32_ps(_mm256_madd_epi16(codes, load(factors)))
@@ -187,7 +198,8 @@ private struct Scales {
 @inline(__always)
 private func multiply(_ twos: Int, _ hasOffsets: Bool, _ product: TileProduct, _ numbers: TileNumbers) {
     let columns = 2 &* twos
-    let segments = product.layout.segments
+    let segments = product.layout.segments, sumsOfSegment = product.layout.format.sumsOfSegment
+    let sumsOfPart = segments &<< sumsOfSegment
     var (panel, c) = (product.panels, product.c)
     for _ in 0..<product.panelCount {
         if !product.accumulate { c.update(repeating: 0, count: columns &* PackedLayout.rows) }
@@ -196,7 +208,7 @@ private func multiply(_ twos: Int, _ hasOffsets: Bool, _ product: TileProduct, _
         for _ in 0..<product.parts {
             var (x, w) = (block.assumingMemoryBound(to: Int32.self), weights)
             let scales = (weights + 512).assumingMemoryBound(to: Float.self)
-            for segment in 0..<segments {
+            for sum in 0..<sumsOfPart {
                 var s0 = Sums(starts), s1 = Sums(starts + 2), s2 = Sums(starts + 4)
                 @inline(__always)
                 func add(_ step: Int) {
@@ -207,13 +219,13 @@ private func multiply(_ twos: Int, _ hasOffsets: Bool, _ product: TileProduct, _
                     if twos > 1 { s1.add(w0, w1, x + 2) }
                     if twos > 2 { s2.add(w0, w1, x + 4) }
                 }
-                for _ in 0..<4 / segments {
+                for _ in 0..<4 / sumsOfPart {
                     add(0)
                     add(1)
                     w += 128
                     x += 2 &* columns
                 }
-                let scale = scales + 16 &* segment, offset = scale + 16 &* segments
+                let scale = scales + 16 &* (sum &>> sumsOfSegment), offset = scale + 16 &* segments
                 let ofSegment = Scales(
                     weights: (load(scale), load(scale + 8)),
                     factors: (block + 32 &* columns).assumingMemoryBound(to: Int32.self),
