@@ -109,7 +109,8 @@
             let segments = group.layout.segments
             let blockBytes = tier.panelBlockBytes(group.layout, pairs: pairs)
             let format = group.layout.format
-            let center = pairs ? 0 : Int(format.byteCenter ?? 0), hasOffsets = pairs || format.byteOffsets
+            let center = pairs ? 0 : Int(format.byteCodes?.center ?? 0)
+            let hasOffsets = pairs || format.byteCodes?.hasOffsets ?? true
             for (row, values) in group.rows.enumerated() {
                 let largest = values.map { abs($0) }.max()!
                 for column in 0..<columns {
@@ -227,7 +228,7 @@
             let type = test.type
             let count = max(type.blockValues, 32)
             let group = Group(type, columns: count)
-            guard let center = group.layout.format.byteCenter else { return }
+            guard let center = group.layout.format.byteCodes?.center else { return }
             var panel = panel(group, test.tier, pairs: false, columns: count)
             let blockBytes = test.tier.panelBlockBytes(group.layout, pairs: false)
             let codes = panel.indices.filter { $0 % blockBytes < 512 }

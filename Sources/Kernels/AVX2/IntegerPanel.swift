@@ -15,7 +15,7 @@ public struct PairPanel {
 
 /// Whether activations of all tokens have to be in words: sums of two products of this format with 8-bit activations do
 /// not fit 16 bits.
-public func needsPairs(_ format: PackedLayout.Format) -> Bool { format.byteCenter == nil }
+public func needsPairs(_ format: PackedLayout.Format) -> Bool { format.byteCodes == nil }
 
 /// Unpacks packed blocks of a group of 16 rows into a panel. Supports every packed layout.
 ///
@@ -56,8 +56,8 @@ private func unpack<Format: PackedFormat>(
 ) {
     var (block, trailing, target) = (blocks, trailing, panel)
     let stepBytes = words ? 128 : 64
-    let center = words ? 0 : Float(layout.format.byteCenter ?? 0)
-    let hasOffsets = words || layout.format.byteOffsets
+    let center = words ? 0 : Float(layout.format.byteCodes?.center ?? 0)
+    let hasOffsets = words || layout.format.byteCodes?.hasOffsets ?? true
     for _ in 0..<count {
         prefetchLines(block, layout.scaleBytes)
         let shared = Format.shared(block)

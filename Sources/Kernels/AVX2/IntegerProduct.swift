@@ -11,35 +11,29 @@ import CIntrinsics
 public import KernelFormats
 
 extension PackedLayout.Format {
-    /// What is taken away from a code by the start of its sum; `nil`: codes have to be in words.
-    public var byteCenter: Int16? {
+    /// What the start of a sum takes away from codes, and whether weights have offsets beside that; `nil`: codes have to be in
+    /// words.
+    public var byteCodes: (center: Int16, hasOffsets: Bool)? {
         // In magnitude, codes are at most 16 then, or 32 with two segments, or 43 with two sums each: 127 · 16 · 16, 127 · 8 · 32
         // and 127 · 4 · 43 fit 16 bits, and 16384 times two such sums fits 32.
         switch self {
-        case .Q4_0: 8
-        case .Q5_0, .Q5_1, .Q5_K: 16
-        case .Q3_K: 4
-        case .Q6_K: 32
-        case .MXFP4, .NVFP4: 12
-        case .ternary: 1
-        case .IQ1_M: 9
-        case .IQ3_XXS: 31
-        case .IQ2: 43
-        case .Q4_1, .Q2_K, .Q4_K, .IQ1_S, .IQ3_S: 0
+        case .Q4_0: (8, false)
+        case .Q5_0: (16, false)
+        case .Q3_K: (4, false)
+        case .Q6_K: (32, false)
+        case .MXFP4, .NVFP4: (12, false)
+        case .ternary: (1, false)
+        case .IQ1_M: (9, false)
+        case .IQ2: (43, false)
+        case .IQ3_XXS: (31, false)
+        case .Q4_1, .Q2_K, .Q4_K, .IQ1_S, .IQ3_S: (0, true)
+        case .Q5_1, .Q5_K: (16, true)
         case .Q8_0, .IQ4_NL, .IQ4_XS: nil
         }
     }
 
     /// log2 of the sums per segment.
     fileprivate var sumsOfSegment: Int { self == .IQ2 ? 1 : 0 }
-
-    /// Whether weights have offsets beside their center.
-    public var byteOffsets: Bool {
-        switch self {
-        case .Q4_1, .Q5_1, .Q2_K, .Q4_K, .Q5_K, .IQ1_S, .IQ3_S: true
-        default: false
-        }
-    }
 }
 
 /// Multiplies a tile by panels of 16 weight rows each.
@@ -50,7 +44,7 @@ public func multiplyTile(_ product: TileProduct) {
         guard let base = memory.baseAddress else { return }
         let numbers = TileNumbers(base: base)
         numbers.fill(from: product)
-        switch (product.columns, product.layout.format.byteOffsets) {
+        switch (product.columns, product.layout.format.byteCodes?.hasOffsets ?? false) {
         case (2, false): multiplyTwo(product, numbers)
         case (4, false): multiplyFour(product, numbers)
         case (_, false): multiplySix(product, numbers)
@@ -77,8 +71,8 @@ private struct TileNumbers {
     @inline(__always)
     func fill(from product: TileProduct) {
         let (columns, segments) = (product.columns, product.layout.segments)
-        let minusCenter = _mm256_set1_epi16(0 &- (product.layout.format.byteCenter ?? 0))
-        let hasOffsets = product.layout.format.byteOffsets
+        let minusCenter = _mm256_set1_epi16(0 &- (product.layout.format.byteCodes?.center ?? 0))
+        let hasOffsets = product.layout.format.byteCodes?.hasOffsets ?? false
         let ofColumns = _mm256_cmpgt_epi32(
             _mm256_set1_epi32(Int32(truncatingIfNeeded: columns)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
         @inline(__always)
