@@ -34,7 +34,7 @@ struct RoundedActivations: Activations {
     private let isFew: Bool
     private let tiles: Tiling
     private var memory: UnsafeMutableRawPointer?
-    /// `[tokens]`, before the tiles.
+    /// `[tokens]`, by which results are multiplied. They come before the tiles.
     private var scales: UnsafeMutablePointer<Float> { memory!.assumingMemoryBound(to: Float.self) }
 
     /// How tokens are distributed over tiles.

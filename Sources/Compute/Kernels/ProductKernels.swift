@@ -17,7 +17,7 @@ package struct ProductKernels: Sendable {
     package let roundToken: RoundToken
     package var unpackPanel: UnpackPanel
     package var multiplyTile: @Sendable (TileProduct) -> Void
-    /// `nil`: `roundToken` returns 1.
+    /// `nil`: `roundToken` always returns 1, and results are copied as they are.
     package var scaleResults: ScaleResults?
     /// Products of up to `pairsOfRow` tokens.
     package let multiplyTokens: @Sendable (PackedProduct) -> Void

@@ -1,8 +1,8 @@
 // A matrix product of activations in 8 bits: tiles of activations by panels of unpacked weights.
 //
 // `vpmaddubsw` multiplies 32 weight codes (unsigned) by 32 activation codes (signed) and adds pairs in 16 bits. Sums of a
-// segment start with what the center of the codes amounts to, so that they fit 16 bits in the end; what overflows on the way
-// comes back. Where they are widened, by `vpmaddwd`, they are multiplied by the factor of the activations as well.
+// segment start with `-center · Σ activations`, so that in the end they fit 16 bits. On the way they may wrap around, which
+// does not change the end. `vpmaddwd`, which widens them, also multiplies them by the factor of the activations.
 //
 // With twelve sums, two weights, an activation and a product all registers are in use; results are added to in memory.
 // Formats of which not even two products fit 16 bits need activations in words, see PairProduct.swift.
@@ -11,11 +11,11 @@ import CIntrinsics
 public import KernelFormats
 
 extension PackedLayout.Format {
-    /// What the start of a sum takes away from codes, and whether weights have offsets beside that; `nil`: codes have to be in
-    /// words.
+    /// The center of the codes, which the start of a sum subtracts, and whether weights have offsets beside it; `nil`: codes
+    /// have to be in words.
     public var byteCodes: (center: Int16, hasOffsets: Bool)? {
-        // In magnitude, codes are at most 16 then, or 32 with two segments, or 43 with two sums each: 127 · 16 · 16, 127 · 8 · 32
-        // and 127 · 4 · 43 fit 16 bits, and 16384 times two such sums fits 32.
+        // Without their center, codes are at most 16 in magnitude, 32 if 16 columns are added to a sum, or 43 if eight are. A sum
+        // has two lanes: 127 · 16 · 16, 127 · 8 · 32 and 127 · 4 · 43 fit 16 bits, and the factor times both lanes fits 32.
         switch self {
         case .Q4_0: (8, false)
         case .Q5_0: (16, false)
@@ -33,7 +33,7 @@ extension PackedLayout.Format {
     }
 
     /// log2 of the sums per segment.
-    fileprivate var sumsOfSegment: Int { self == .IQ2 ? 1 : 0 }
+    fileprivate var log2SumsOfSegment: Int { self == .IQ2 ? 1 : 0 }
 }
 
 /// Multiplies a tile by panels of 16 weight rows each.
@@ -90,7 +90,7 @@ private struct TileNumbers {
             let factors = block + 32 &* columns
             // Of all 32, or of both halves.
             var sums = factors + 4 &* columns &* segments
-            for sum in 0..<segments &<< product.layout.format.sumsOfSegment {
+            for sum in 0..<segments &<< product.layout.format.log2SumsOfSegment {
                 // A tile has no sums of quarters.
                 let codes = product.layout.format == .IQ2 ? sumOfSteps(block + 8 &* columns &* sum) : load(sums)
                 target.storeBytes(of: _mm256_mullo_epi16(codes, minusCenter), as: __m256i.self)
@@ -192,8 +192,8 @@ private struct Scales {
 @inline(__always)
 private func multiply(_ twos: Int, _ hasOffsets: Bool, _ product: TileProduct, _ numbers: TileNumbers) {
     let columns = 2 &* twos
-    let segments = product.layout.segments, sumsOfSegment = product.layout.format.sumsOfSegment
-    let sumsOfPart = segments &<< sumsOfSegment
+    let segments = product.layout.segments, log2SumsOfSegment = product.layout.format.log2SumsOfSegment
+    let sumsOfPart = segments &<< log2SumsOfSegment
     var (panel, c) = (product.panels, product.c)
     for _ in 0..<product.panelCount {
         if !product.accumulate { c.update(repeating: 0, count: columns &* PackedLayout.rows) }
@@ -219,7 +219,7 @@ private func multiply(_ twos: Int, _ hasOffsets: Bool, _ product: TileProduct, _
                     w += 128
                     x += 2 &* columns
                 }
-                let scale = scales + 16 &* (sum &>> sumsOfSegment), offset = scale + 16 &* segments
+                let scale = scales + 16 &* (sum &>> log2SumsOfSegment), offset = scale + 16 &* segments
                 let ofSegment = Scales(
                     weights: (load(scale), load(scale + 8)),
                     factors: (block + 32 &* columns).assumingMemoryBound(to: Int32.self),

@@ -29,8 +29,8 @@ private typealias Values = (__m256, __m256, __m256, __m256)
 @inline(__always)
 private func load32(_ p: UnsafePointer<Float>) -> Values { (load(p), load(p + 8), load(p + 16), load(p + 24)) }
 
-/// The factor of 32 columns is their largest magnitude, in steps of which the token's largest has 16384. Rounded up, it takes
-/// less than a part in `factor` from the 8 bits: little, where values are not small beside those of other columns.
+/// The factor of 32 columns is their largest magnitude, divided by the token's largest, times 16384, rounded up. Rounding makes
+/// the steps of codes larger by up to `1 / factor`, which matters only for values that are tiny beside the token's largest.
 @inline(__always)
 private func roundToBytes(
     _ values: UnsafePointer<Float>, _ count: Int, _ tile: UnsafeMutableRawPointer, _ columns: Int, _ column: Int
@@ -56,7 +56,11 @@ private func roundToBytes(
         ).largest
         let factor = isUsable ? min((largest * factors).rounded(.up), IntegerTile.largestFactor) : 0
         let inverse = _mm256_set1_ps(factor > 0 ? codes / factor : 0)
-        let bytes = bytes((whole(v.0, inverse), whole(v.1, inverse), whole(v.2, inverse), whole(v.3, inverse)))
+        let bytes = bytes(
+            (
+                _mm256_mul_ps(v.0, inverse), _mm256_mul_ps(v.1, inverse), _mm256_mul_ps(v.2, inverse),
+                _mm256_mul_ps(v.3, inverse)
+            ))
         store(bytes, block, columns, column)
         // Of columns 0 and 1 of each step, and of 2 and 3.
         let sums = unsafeBitCast(_mm256_maddubs_epi16(_mm256_set1_epi8(1), bytes), to: SIMD16<Int16>.self)
@@ -126,7 +130,7 @@ private func hasNaN(_ v: Values) -> Bool {
 @inline(__always)
 private func whole(_ v: __m256, _ factor: __m256) -> __m256 { round_to_nearest(_mm256_mul_ps(v, factor)) }
 
-/// Converts 32 integral floats to signed bytes, in order.
+/// Rounds 32 floats to signed bytes, in order.
 @inline(__always)
 private func bytes(_ v: Values) -> __m256i {
     let a = _mm256_packs_epi32(_mm256_cvtps_epi32(v.0), _mm256_cvtps_epi32(v.1))

@@ -131,7 +131,7 @@ public struct TileProduct {
     public var parts: Int
     /// `[6][16]` floats per panel, a row per token of the tile. Rows beyond the tile's columns are not written.
     public var c: UnsafeMutablePointer<Float>
-    /// Number of tokens in the tile. Rows of columns that no token has need not be written.
+    /// Number of tokens in the tile. The results of columns beyond them are undefined.
     public var tokens: Int
     /// Whether to add to `c` or to replace it.
     public var accumulate: Bool
