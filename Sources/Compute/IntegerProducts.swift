@@ -65,6 +65,7 @@ struct RoundedActivations: Activations {
 
         fileprivate func offset(of tile: Int) -> Int {
             let before = min(tile, paired.upperBound)
+            // On AVX2, room for several tokens is also room for the bytes of one.
             let pairBytes = IntegerTile.blockBytes(columns: 2 * pairsOfTile)
             return scaleBytes + partCount
                 * (before * pairBytes + (tile - before) * IntegerTile.blockBytes(columns: IntegerTile.columns))

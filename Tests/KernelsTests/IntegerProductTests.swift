@@ -151,17 +151,24 @@
             }
 
             init(_ tier: Tier, columns: Int, pairs: Bool, tokens: Int, count: Int) {
-                (self.columns, self.pairs) = (columns, pairs)
                 var generator = SeededGenerator(seed: 5)
                 // Parts of 32 with large, small and no values side by side.
                 let magnitudes: [Float] = [3, 0.01, 70, 0, 1e-4]
-                activations = (0..<tokens).map { token in
+                let activations = (0..<tokens).map { token in
                     (0..<count).map { column in
                         let magnitude = magnitudes[(column / 32 + token) % magnitudes.count]
                         return Float.random(in: -1...1, using: &generator) * magnitude
                     }
                 }
-                var bytes = [UInt8](repeating: 0, count: count / 32 * IntegerTile.blockBytes(columns: columns))
+                self.init(columns: columns, pairs: pairs, activations)
+            }
+
+            init(columns: Int, pairs: Bool, _ activations: [[Float]]) {
+                (self.columns, self.pairs, self.activations) = (columns, pairs, activations)
+                let count = activations[0].count
+                let ofOne = pairs && columns == 2 ? IntegerTile.bytesOfOneToken : 0
+                var bytes = [UInt8](
+                    repeating: 0, count: count / 32 * (IntegerTile.blockBytes(columns: columns) + ofOne))
                 scales = activations.enumerated().map { token, values in
                     roundToken(
                         values, count: count, pair: pairs, into: &bytes, columns: columns,
@@ -388,13 +395,39 @@
             }
         }
 
+        /// Bytes for one token, words for two.
+        @Test(arguments: Case.all)
+        func `sums of one token with the largest codes are those of tokens in words`(test: Case) {
+            let count = max(test.type.blockValues, 32)
+            let group = Group(test.type, columns: count)
+            let layout = group.layout
+            for plane in [UInt8(0x00), 0x77, 0x88, 0xff] {
+                var packed = group.packed
+                for index in packed.indices where index % layout.blockBytes >= layout.scaleBytes {
+                    packed[index] = plane
+                }
+                for sign in [Float(1), -1] {
+                    let values = [Float](repeating: sign, count: count)
+                    let results = [1, 2].map { tokens in
+                        let tile = Tile(columns: 2 * tokens, pairs: true, [[Float]](repeating: values, count: tokens))
+                        var results = [Float](repeating: 1, count: 20 * tokens)
+                        multiplyTokens(test.tier, layout, tile, tokens, packed, count: count, &results)
+                        return Array(results[..<16])
+                    }
+                    #expect(results[0] == results[1])
+                    #expect(results[0].contains { $0 != 0 })
+                }
+            }
+        }
+
         @Test(arguments: [false, true])
         func `values that are not finite are not lost`(pair: Bool) {
             for bad in [Float.nan, .infinity, -.infinity] {
                 for place in [0, 7, 8, 31] {
                     var values = [Float](repeating: 1, count: 32)
                     values[place] = bad
-                    var tile = [UInt8](repeating: 0, count: IntegerTile.blockBytes(columns: 2))
+                    var tile = [UInt8](
+                        repeating: 0, count: IntegerTile.blockBytes(columns: 2) + IntegerTile.bytesOfOneToken)
                     let scale = roundToken(values, count: 32, pair: pair, into: &tile, columns: 2, column: 0)
                     // In the tile for 14 bits.
                     let ofPart = tile.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: 64, as: Float.self) }

@@ -3,7 +3,7 @@
 //
 // `vpmaddwd` multiplies 16 weight codes by 16 activation codes, both of 16 bits, and adds pairs in 32 bits: two columns
 // of eight rows. As many multiplications as with two vectors of 8 bits, but no sum has to be widened, whatever the
-// format.
+// format. For one token and most formats ByteRow.swift is faster.
 
 import CIntrinsics
 public import KernelFormats
@@ -43,7 +43,7 @@ extension PackedProduct: PackedKernel {
 }
 
 /// The arguments of `multiplyTokens` for one group.
-private struct Row {
+struct Row {
     let layout: PackedLayout
     let tile: UnsafeRawPointer
     let blocks: UnsafeRawPointer
@@ -58,7 +58,9 @@ private struct Row {
 // Separate functions, since the compiler would otherwise merge the loops.
 
 @inline(never)
-private func one<Format: PackedFormat>(_ format: Format.Type, _ row: Row) { multiply(format, 1, row) }
+private func one<Format: PackedFormat>(_ format: Format.Type, _ row: Row) {
+    if Format.hasLargeCodes { multiply(format, 1, row) } else { multiplyBytes(format, row) }
+}
 
 @inline(never)
 private func two<Format: PackedFormat>(_ format: Format.Type, _ row: Row) { multiply(format, 2, row) }
@@ -70,7 +72,7 @@ private func three<Format: PackedFormat>(_ format: Format.Type, _ row: Row) { mu
 private func four<Format: PackedFormat>(_ format: Format.Type, _ row: Row) { multiply(format, 4, row) }
 
 /// Sums of a token with rows 0..<8 and 8..<16.
-private struct Sums {
+struct TokenSums {
     var low = _mm256_setzero_si256()
     var high = _mm256_setzero_si256()
 
@@ -83,12 +85,12 @@ private struct Sums {
 }
 
 /// Results of a token, 16 rows.
-private struct Results {
+struct TokenResults {
     var low = _mm256_setzero_ps()
     var high = _mm256_setzero_ps()
 
     @inline(__always)
-    mutating func add(_ sums: Sums, _ scales: (scale: Rows16, offset: Rows16), _ scale: Float, _ sum: Float) {
+    mutating func add(_ sums: TokenSums, _ scales: (scale: Rows16, offset: Rows16), _ scale: Float, _ sum: Float) {
         let scale = _mm256_set1_ps(scale), sum = _mm256_set1_ps(sum)
         low = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums.low), _mm256_mul_ps(scales.scale.0, scale), low)
         high = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums.high), _mm256_mul_ps(scales.scale.1, scale), high)
@@ -111,7 +113,7 @@ private struct Four<Value> {
     init(_ value: Value) { (a, b, c, d) = (value, value, value, value) }
 }
 
-extension Four<Sums> {
+extension Four<TokenSums> {
     /// Adds four steps of 4 columns, the lower or the upper ones of 32.
     @inline(__always)
     mutating func add<Format: PackedFormat>(
@@ -138,13 +140,14 @@ extension Four<Sums> {
     }
 }
 
-extension Four<Results> {
+extension Four<TokenResults> {
     /// - Parameters:
     ///   - numbers: `[columns]` scales of the tile's vectors, of which each token has two.
     ///   - offsets: What the offsets are multiplied by, for each vector.
     @inline(__always)
     mutating func add(
-        _ tokens: Int, _ sums: Four<Sums>, _ scales: (scale: Rows16, offset: Rows16), _ numbers: UnsafePointer<Float>,
+        _ tokens: Int, _ sums: Four<TokenSums>, _ scales: (scale: Rows16, offset: Rows16),
+        _ numbers: UnsafePointer<Float>,
         _ offsets: UnsafePointer<Float>
     ) {
         a.add(sums.a, scales, numbers[0], offsets[0])
@@ -158,7 +161,7 @@ extension Four<Results> {
 @inline(__always)
 private func multiply<Format: PackedFormat>(_ format: Format.Type, _ tokens: Int, _ row: Row) {
     let layout = row.layout
-    var results = Four(Results())
+    var results = Four(TokenResults())
     var (block, x) = (row.blocks, row.tile)
     var (trailing, bounds) = (row.trailing, row.bounds)
     for _ in 0..<row.count {
@@ -167,16 +170,16 @@ private func multiply<Format: PackedFormat>(_ format: Format.Type, _ tokens: Int
         var planes = block + layout.scaleBytes
         for part in 0..<layout.parts {
             prefetchLines(planes, Format.planeBytes)
-            if Format.isSplit { prefetchLines(trailing, PackedLayout.trailingBytes, ahead: 1152) }
+            if Format.isSplit { prefetchLines(trailing, PackedLayout.trailingBytes, ahead: 2304) }
             let numbers = (x + 64 &* tokens).assumingMemoryBound(to: Float.self)
             /// The sums of activations of all 32 columns (1), of the first 16 (2) or of the others (3).
             @inline(__always)
             func activations(_ kind: Int) -> UnsafePointer<Float> { numbers + 2 &* tokens &* kind }
-            var sums = Four(Sums())
+            var sums = Four(TokenSums())
             sums.add(format, tokens, upper: false, planes, trailing, x)
             if Format.segments == 2 {
                 results.add(tokens, sums, Format.scales(shared, block, part, 0), numbers, activations(2))
-                sums = Four(Sums())
+                sums = Four(TokenSums())
             }
             sums.add(format, tokens, upper: true, planes, trailing, x)
             let last = Format.segments &- 1

@@ -128,6 +128,7 @@ enum PackedIQ1_M: PackedWithOddScales {
 
 /// Values ±8, ±25 and ±43, stored plus 43.
 enum PackedIQ2: PackedWithOddScales {
+    @inline(__always) static var hasLargeCodes: Bool { true }
     static var planeBytes: Int { 128 + 64 }
     static var unit: Float { 0.125 }
     static var offset: Float { 43 }

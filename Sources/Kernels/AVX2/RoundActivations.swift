@@ -82,6 +82,8 @@ private func roundToWords(
 ) {
     let largestCode = IntegerTile.largestOfPair * IntegerTile.pairFactor
     var (block, x) = (tile, values)
+    // In a tile of one token.
+    var bytesOfBlock = tile + count / 32 &* IntegerTile.blockBytes(columns: columns)
     for _ in 0..<count / 32 {
         let v = load32(x)
         let magnitudes = _mm256_max_ps(maximumOfMagnitudes(v.0, v.1), maximumOfMagnitudes(v.2, v.3))
@@ -99,6 +101,16 @@ private func roundToWords(
         floats[3 &* columns] = high * scale
         storeWords(codes.0, codes.1, block, columns, column)
         storeWords(codes.2, codes.3, block + 16 &* columns, columns, column)
+        if columns == 2 {
+            let first = (firstOfPair(codes.0), firstOfPair(codes.1), firstOfPair(codes.2), firstOfPair(codes.3))
+            let second = (
+                secondOfPair(codes.0, first.0), secondOfPair(codes.1, first.1), secondOfPair(codes.2, first.2),
+                secondOfPair(codes.3, first.3)
+            )
+            bytesOfBlock.storeBytes(of: bytes(first), as: __m256i.self)
+            bytesOfBlock.storeBytes(of: bytes(second), toByteOffset: 32, as: __m256i.self)
+            bytesOfBlock += IntegerTile.bytesOfOneToken
+        }
         x += 32
         block += IntegerTile.blockBytes(columns: columns)
     }
@@ -125,6 +137,15 @@ private func maximumOfMagnitudes(_ a: __m256, _ b: __m256) -> __m256 {
 @inline(__always)
 private func hasNaN(_ v: Values) -> Bool {
     _mm256_movemask_ps(_mm256_or_ps(is_unordered(v.0, v.1), is_unordered(v.2, v.3))) != 0
+}
+
+/// Of a code `126 · first + second`, both in -63...63.
+@inline(__always)
+private func firstOfPair(_ code: __m256) -> __m256 { whole(code, _mm256_set1_ps(1 / IntegerTile.pairFactor)) }
+
+@inline(__always)
+private func secondOfPair(_ code: __m256, _ first: __m256) -> __m256 {
+    _mm256_fnmadd_ps(first, _mm256_set1_ps(IntegerTile.pairFactor), code)
 }
 
 @inline(__always)

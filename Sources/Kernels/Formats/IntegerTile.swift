@@ -11,6 +11,10 @@
 ///
 ///     codes  [8 steps][2][columns / 2 tokens][2] i16: columns 0 and 2 of the step's four, then 1 and 3
 ///
+/// A tile of one such token has its codes as bytes, too, behind all of these:
+///
+///     bytes  [columns of the matrix / 32][2][8 steps][4] i8: `first` of all steps, then `second`
+///
 /// and a token with 8 bits has a scale for all its columns, and integers in place of floats, `x = scale · factor · code`:
 ///
 ///     codes    [8 steps][columns][4] i8
@@ -32,6 +36,9 @@ public struct IntegerTile {
     /// Bytes per 32 columns of the matrix.
     @inlinable @inline(__always)
     public static func blockBytes(columns: Int) -> Int { 48 &* columns }
+    /// Those of the bytes behind a tile of one token with 14 bits, on AVX2.
+    @inlinable @inline(__always)
+    public static var bytesOfOneToken: Int { 64 }
 }
 
 /// Unpacked weights of a group of 16 rows. For each 32 columns of the matrix a panel has
