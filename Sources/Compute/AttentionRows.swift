@@ -304,14 +304,29 @@ struct AttentionRows {
             let column = UnsafeRawPointer(blockOutputs(block) + row)
             let (o0, o1, o2, o3) = (outputs[index], outputs[index + 1], outputs[index + 2], outputs[index + 3])
             let scales = 1 / SIMD4(sums[index], sums[index + 1], sums[index + 2], sums[index + 3])
-            for d in 0..<valueWidth {
-                let offset = 4 &* BlockAttention.rows &* d
-                let four = column.loadUnaligned(fromByteOffset: offset, as: SIMD4<Float>.self) * scales
-                (o0[d], o1[d], o2[d], o3[d]) = (four[0], four[1], four[2], four[3])
+            for d in stride(from: 0, to: valueWidth, by: 4) {
+                @inline(__always)
+                func component(_ d: Int) -> SIMD4<Float> {
+                    column.loadUnaligned(fromByteOffset: 4 &* BlockAttention.rows &* d, as: SIMD4<Float>.self) * scales
+                }
+                let low = SIMD8(lowHalf: component(d), highHalf: component(d &+ 1))
+                let high = SIMD8(lowHalf: component(d &+ 2), highHalf: component(d &+ 3))
+                // Of the first and the third vector, of the others.
+                let even = SIMD8(lowHalf: low.evenHalf, highHalf: high.evenHalf)
+                let odd = SIMD8(lowHalf: low.oddHalf, highHalf: high.oddHalf)
+                store(even.evenHalf, o0 + d)
+                store(odd.evenHalf, o1 + d)
+                store(even.oddHalf, o2 + d)
+                store(odd.oddHalf, o3 + d)
             }
         } one: { index, block, row in
             let (output, column, scale) = (outputs[index], blockOutputs(block) + row, 1 / sums[index])
             for d in 0..<valueWidth { output[d] = column[d &* BlockAttention.rows] * scale }
         }
     }
+}
+
+@inline(__always)
+private func store(_ four: SIMD4<Float>, _ target: UnsafeMutablePointer<Float>) {
+    UnsafeMutableRawPointer(target).storeBytes(of: four, as: SIMD4<Float>.self)
 }

@@ -12,6 +12,10 @@
         static let avx2: KernelSet = {
             var set = vectorKernels(.avx2)
             set.rows.addLowRank = KernelsAVX2.addLowRank
+            set.rows.storeHalf = {
+                guard $3 % 8 == 0 else { return KernelSet.portable.rows.storeHalf($0, $1, $2, $3) }
+                KernelsAVX2.storeHalf($0, into: $1, stride: $2, count: $3)
+            }
             set.wordAttention = WordAttentionKernels(
                 roundQueries: KernelsAVX2.roundQueries, roundByteQueries: nil, roundPage: KernelsAVX2.roundPage,
                 roundHalves: KernelsAVX2.roundHalves, attend: KernelsAVX2.attendWords)

@@ -47,6 +47,22 @@
             for (a, b) in zip(found, expected) { #expect(abs(a - b) <= Float.ulpOfOne * (Float(count) + 4) * abs(b)) }
         }
 
+        @Test(arguments: [1, 32])
+        func `stores halves as the portable tier does`(stride: Int) {
+            // Ties, the largest half and beyond, subnormal halves, what rounds to zero, infinity.
+            var values: [Float] = [
+                0, -0.0, 1, 1 + 0x1p-11, 1 + 3 * 0x1p-11, 65504, 65519.996, 65520, -65520, 1e30, .infinity, -.infinity,
+                0x1p-14, 0x1.ffcp-15, 0x1p-24, 0x1p-25, 0x1.8p-25, -0x1p-26, 1e-30, .leastNonzeroMagnitude,
+            ]
+            values += random(4, seed: 31)
+            var expected = [UInt16](repeating: 7, count: stride * values.count), found = expected
+            KernelsPortable.storeHalf(values, into: &expected, stride: stride, count: values.count)
+            KernelsAVX2.storeHalf(values, into: &found, stride: stride, count: values.count)
+            #expect(found == expected)
+            KernelsAVX2.storeHalf([Float](repeating: .nan, count: 8), into: &found, stride: stride, count: 8)
+            for index in 0..<8 { #expect(Float16(bitPattern: found[index * stride]).isNaN) }
+        }
+
         @Test(arguments: [1, 3, 4, 9], [1, 7, 16])
         func `the second product of low-rank updates`(tokens: Int, rank: Int) {
             let (groups, stride) = (7, 130)

@@ -16,7 +16,7 @@ package struct RowKernels: Sendable {
     package let rotateHalves: @Sendable (Output, _ cosines: Row, _ sines: Row, _ pairs: Int) -> Void
     package let transpose:
         @Sendable (Row, _ stride: Int, _ rows: Int, _ columns: Int, Output, _ targetStride: Int) -> Void
-    package let storeHalf: @Sendable (Row, UnsafeMutablePointer<UInt16>, _ stride: Int, _ count: Int) -> Void
+    package var storeHalf: @Sendable (Row, UnsafeMutablePointer<UInt16>, _ stride: Int, _ count: Int) -> Void
     package let hadamard: @Sendable (Output, _ count: Int) -> Void
     package let storeQuantized:
         @Sendable (_ key: Row, _ value: Row, UnsafeMutableRawPointer, QuantizedPage, _ token: Int) -> Void
