@@ -119,14 +119,16 @@ struct WideActivations: Activations {
         if width * tile.tokens.count < tile.columns { _ = round(tile.tokens.upperBound - 1, tile.columns - width) }
     }
 
-    private var panelProduct: PanelProduct {
-        // Four panels stay in the L1 cache with a tile.
+    private static let mostPanels = 4
+
+    /// - Parameter panels: Those that stay in the L1 cache with a tile.
+    private func panelProduct(panels: Int) -> PanelProduct {
         PanelProduct(
-            columns: matrix.columns, sliceColumns: WideTile.sliceColumns, tiles: tileCount, panels: 4,
+            columns: matrix.columns, sliceColumns: WideTile.sliceColumns, tiles: tileCount, panels: panels,
             panelBytes: WidePanel.sliceBytes)
     }
 
-    var scratchFloats: Int { isStreamed ? 0 : panelProduct.scratchFloats }
+    var scratchFloats: Int { isStreamed ? 0 : panelProduct(panels: Self.mostPanels).scratchFloats }
 
     func multiply(
         by weights: WeightMatrix, _ rows: Range<Int>, into output: Matrix, _ scratch: UnsafeMutablePointer<Float>
@@ -158,7 +160,8 @@ struct WideActivations: Activations {
     ) {
         let kernels = scheme.kernels
         let layout = weights.layout
-        let product = panelProduct
+        // A panel of two scales has 12 KiB, one of one scale 8.
+        let product = panelProduct(panels: layout.segments == 2 ? 2 : Self.mostPanels)
         product.run(
             groups, scratch,
             unpack: { group, slice, panel in
