@@ -186,10 +186,12 @@ struct RoundedActivations: Activations {
                 let firstPart = columns.lowerBound / PackedLayout.columns
                 for (place, index) in tiles.enumerated() {
                     let tile = self[index]
+                    let blockBytes = IntegerTile.blockBytes(columns: tile.columns)
                     kernels.multiplyTile(
                         TileProduct(
-                            layout: layout, tile: tile.base + firstPart * IntegerTile.blockBytes(columns: tile.columns),
-                            columns: tile.columns, pairs: tile.pairs, panels: panels, panelBytes: panelBytes,
+                            layout: layout, tile: tile.base + firstPart * blockBytes,
+                            tileStride: weights.columns / PackedLayout.columns * blockBytes, columns: tile.columns,
+                            pairs: tile.pairs, panels: panels, panelBytes: panelBytes,
                             panelCount: count, parts: columns.count / PackedLayout.columns,
                             c: results + place * count * PanelProduct.resultFloats, tokens: tile.tokens.count,
                             accumulate: slice > 0))

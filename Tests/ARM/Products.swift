@@ -260,7 +260,8 @@ private func multiply(
             c.withUnsafeMutableBufferPointer { c in
                 kernels.multiplyTile(
                     TileProduct(
-                        layout: layout, tile: bytes.baseAddress!, columns: tile.columns, pairs: tile.pairs,
+                        layout: layout, tile: bytes.baseAddress!, tileStride: 0, columns: tile.columns,
+                        pairs: tile.pairs,
                         panels: panels.baseAddress!, panelBytes: panels.count / panelCount, panelCount: panelCount,
                         parts: count / 32, c: c.baseAddress!, tokens: tile.activations.count, accumulate: accumulate))
             }

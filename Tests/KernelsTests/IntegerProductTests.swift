@@ -280,7 +280,7 @@
                                 TileProduct(
                                     layout: group.layout,
                                     tile: bytes.baseAddress! + first * IntegerTile.blockBytes(columns: tile.columns),
-                                    columns: tile.columns, pairs: tile.pairs,
+                                    tileStride: tile.bytes.count, columns: tile.columns, pairs: tile.pairs,
                                     panels: panels.baseAddress! + first * panelBytes / (count / 32),
                                     panelBytes: panelBytes, panelCount: panelCount, parts: min(8, count / 32 - first),
                                     c: c.baseAddress!, tokens: tile.activations.count,

@@ -195,11 +195,21 @@ private func multiply(_ twos: Int, _ hasOffsets: Bool, _ product: TileProduct, _
     let segments = product.layout.segments, log2SumsOfSegment = product.layout.format.log2SumsOfSegment
     let sumsOfPart = segments &<< log2SumsOfSegment
     var (panel, c) = (product.panels, product.c)
+    // The same slice of the next tile, and its results, are prefetched along the way.
+    var (nextTile, nextResults) = (
+        product.tile + product.tileStride,
+        UnsafeRawPointer(product.c + product.panelCount &* IntegerTile.resultFloats)
+    )
     for _ in 0..<product.panelCount {
         if !product.accumulate { c.update(repeating: 0, count: columns &* PackedLayout.rows) }
         var (block, weights) = (product.tile, panel)
         var (starts, sums) = (numbers.starts, numbers.sums)
         for _ in 0..<product.parts {
+            prefetch(nextTile)
+            prefetch(nextTile + 64)
+            prefetch(nextResults)
+            nextTile += 128
+            nextResults += 64
             var (x, w) = (block.assumingMemoryBound(to: Int32.self), weights)
             let scales = (weights + 512).assumingMemoryBound(to: Float.self)
             for sum in 0..<sumsOfPart {

@@ -7,12 +7,17 @@ import KernelFormats
 
 /// Multiplies a tile of up to six tokens of 14 bits by panels of 16 weight rows each.
 func multiplyPairs(_ product: TileProduct) {
+    // The same slice of the next tile, and its results, are prefetched along the way.
+    let nextTile = product.tile + product.tileStride
+    let nextResults = UnsafeRawPointer(product.c + product.panelCount &* IntegerTile.resultFloats)
     for index in 0..<product.panelCount {
+        let parts = index &* product.parts
         let output = Output(
             c: product.c + index &* IntegerTile.resultFloats, tokens: product.tokens, accumulate: product.accumulate)
         let job = Job(
             tile: product.tile, panel: product.panels + index &* product.panelBytes, parts: product.parts,
-            segments: product.layout.segments, output: output)
+            segments: product.layout.segments, output: output, nextTile: nextTile + 64 &* tileLines &* parts,
+            nextResults: nextResults + 64 &* parts)
         switch product.columns {
         case 4: multiplyTwo(job)
         case 8: multiplyFour(job)
@@ -38,7 +43,12 @@ private struct Job {
     let parts: Int
     let segments: Int
     let output: Output
+    let nextTile: UnsafeRawPointer
+    let nextResults: UnsafeRawPointer
 }
+
+/// Lines of the next tile's slice to prefetch per part: two panels prefetch all of it.
+private let tileLines = 5
 
 private struct Output {
     let c: UnsafeMutablePointer<Float>
@@ -131,7 +141,12 @@ private func multiply(_ twos: Int, _ job: Job) {
     var r1 = Results(job.output, 2)
     var r2 = Results(job.output, 4)
     var (block, weights) = (job.tile, job.panel)
+    var (nextTile, nextResults) = (job.nextTile, job.nextResults)
     for _ in 0..<job.parts {
+        for line in 0..<tileLines { prefetch(nextTile + 64 &* line) }
+        prefetch(nextResults)
+        nextTile += 64 &* tileLines
+        nextResults += 64
         let floats = (block + 64 &* tokens).assumingMemoryBound(to: Float.self)
         var x = block.assumingMemoryBound(to: Int32.self)
         var w = weights

@@ -119,6 +119,8 @@ public struct BFloatProduct {
 public struct TileProduct {
     public var layout: PackedLayout
     public var tile: UnsafeRawPointer
+    /// Bytes to the next tile, which may be prefetched.
+    public var tileStride: Int
     /// Columns of the tile: 2, 4 or 6. All must hold numbers, also those that `tokens` does not count.
     public var columns: Int
     /// Whether the tile's columns are pairs; required if the tier's format `needsPairs`.
@@ -138,10 +140,12 @@ public struct TileProduct {
 
     @inlinable
     public init(
-        layout: PackedLayout, tile: UnsafeRawPointer, columns: Int, pairs: Bool, panels: UnsafeRawPointer,
-        panelBytes: Int, panelCount: Int, parts: Int, c: UnsafeMutablePointer<Float>, tokens: Int, accumulate: Bool
+        layout: PackedLayout, tile: UnsafeRawPointer, tileStride: Int, columns: Int, pairs: Bool,
+        panels: UnsafeRawPointer, panelBytes: Int, panelCount: Int, parts: Int, c: UnsafeMutablePointer<Float>,
+        tokens: Int, accumulate: Bool
     ) {
-        (self.layout, self.tile, self.columns, self.pairs) = (layout, tile, columns, pairs)
+        (self.layout, self.tile, self.tileStride) = (layout, tile, tileStride)
+        (self.columns, self.pairs) = (columns, pairs)
         (self.panels, self.panelBytes, self.panelCount) = (panels, panelBytes, panelCount)
         (self.parts, self.c, self.tokens, self.accumulate) = (parts, c, tokens, accumulate)
     }
