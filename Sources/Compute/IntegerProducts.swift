@@ -65,7 +65,7 @@ struct RoundedActivations: Activations {
 
         fileprivate func offset(of tile: Int) -> Int {
             let before = min(tile, paired.upperBound)
-            // On AVX2, room for several tokens is also room for the bytes of one.
+            // Each tile has room for several tokens, so one token has room for the bytes behind its blocks (AVX2).
             let pairBytes = IntegerTile.blockBytes(columns: 2 * pairsOfTile)
             return scaleBytes + partCount
                 * (before * pairBytes + (tile - before) * IntegerTile.blockBytes(columns: IntegerTile.columns))

@@ -160,7 +160,7 @@ struct WideActivations: Activations {
     ) {
         let kernels = scheme.kernels
         let layout = weights.layout
-        // A panel of two scales has 12 KiB, one of one scale 8.
+        // With all multiples of its scales, a panel has 8 KiB, or 12 KiB if 32 columns have two.
         let product = panelProduct(panels: layout.segments == 2 ? 2 : Self.mostPanels)
         product.run(
             groups, scratch,

@@ -261,8 +261,8 @@ private func multiply(
                 kernels.multiplyTile(
                     TileProduct(
                         layout: layout, tile: bytes.baseAddress!, tileStride: 0, columns: tile.columns,
-                        pairs: tile.pairs,
-                        panels: panels.baseAddress!, panelBytes: panels.count / panelCount, panelCount: panelCount,
+                        pairs: tile.pairs, panels: panels.baseAddress!, panelBytes: panels.count / panelCount,
+                        panelCount: panelCount,
                         parts: count / 32, c: c.baseAddress!, tokens: tile.activations.count, accumulate: accumulate))
             }
         }

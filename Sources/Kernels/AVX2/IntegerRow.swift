@@ -59,17 +59,35 @@ struct Row {
 
 @inline(never)
 private func one<Format: PackedFormat>(_ format: Format.Type, _ row: Row) {
-    if Format.hasLargeCodes { multiply(format, 1, row) } else { multiplyBytes(format, row) }
+    if Format.hasLargeCodes { multiply(format, WordSums.self, 1, row) } else { multiply(format, ByteSums.self, 1, row) }
 }
 
 @inline(never)
-private func two<Format: PackedFormat>(_ format: Format.Type, _ row: Row) { multiply(format, 2, row) }
+private func two<Format: PackedFormat>(_ format: Format.Type, _ row: Row) {
+    multiply(format, WordSums.self, 2, row)
+}
 
 @inline(never)
-private func three<Format: PackedFormat>(_ format: Format.Type, _ row: Row) { multiply(format, 3, row) }
+private func three<Format: PackedFormat>(_ format: Format.Type, _ row: Row) {
+    multiply(format, WordSums.self, 3, row)
+}
 
 @inline(never)
-private func four<Format: PackedFormat>(_ format: Format.Type, _ row: Row) { multiply(format, 4, row) }
+private func four<Format: PackedFormat>(_ format: Format.Type, _ row: Row) {
+    multiply(format, WordSums.self, 4, row)
+}
+
+/// The sums of a segment, for all tokens of a tile: of products of words, or of bytes.
+protocol SegmentSums {
+    init()
+    /// The tile's codes that are multiplied, and how many bytes apart those of each 32 columns are.
+    static func activations(_ row: Row, tokens: Int) -> (first: UnsafeRawPointer, stride: Int)
+    /// Adds the first or the last 16 of 32 columns, or both. The flags are literals.
+    mutating func add<Format: PackedFormat>(
+        _: Format.Type, _ tokens: Int, lower: Bool, upper: Bool, _ planes: UnsafeRawPointer,
+        _ trailing: UnsafeRawPointer, _ activations: UnsafeRawPointer)
+    var ofTokens: Four<TokenSums> { get }
+}
 
 /// Sums of a token with rows 0..<8 and 8..<16.
 struct TokenSums {
@@ -85,7 +103,7 @@ struct TokenSums {
 }
 
 /// Results of a token, 16 rows.
-struct TokenResults {
+private struct Results {
     var low = _mm256_setzero_ps()
     var high = _mm256_setzero_ps()
 
@@ -106,32 +124,49 @@ struct TokenResults {
 }
 
 /// Sums and results of up to four tokens.
-private struct Four<Value> {
+struct Four<Value> {
     var (a, b, c, d): (Value, Value, Value, Value)
 
     @inline(__always)
     init(_ value: Value) { (a, b, c, d) = (value, value, value, value) }
 }
 
-extension Four<TokenSums> {
-    /// Adds four steps of 4 columns, the lower or the upper ones of 32.
+/// Sums of products of words.
+private struct WordSums: SegmentSums {
+    private(set) var ofTokens = Four(TokenSums())
+
+    @inline(__always) init() {}
+
     @inline(__always)
-    mutating func add<Format: PackedFormat>(
-        _: Format.Type, _ tokens: Int, upper: Bool, _ planes: UnsafeRawPointer, _ trailing: UnsafeRawPointer,
-        _ tile: UnsafeRawPointer
-    ) {
-        for step in 0..<4 {
-            let first = Format.codes(planes, trailing, step), second = Format.codes(planes + 32, trailing + 32, step)
-            let codes = upper ? (first.1, second.1) : (first.0, second.0)
-            let words = tile + 8 &* tokens &* (upper ? step &+ 4 : step)
-            add(tokens, evenWords(codes), words)
-            add(tokens, oddWords(codes), words + 4 &* tokens)
-        }
+    static func activations(_ row: Row, tokens: Int) -> (first: UnsafeRawPointer, stride: Int) {
+        (row.tile, IntegerTile.blockBytes(columns: 2 &* tokens))
     }
 
+    @inline(__always)
+    mutating func add<Format: PackedFormat>(
+        _: Format.Type, _ tokens: Int, lower: Bool, upper: Bool, _ planes: UnsafeRawPointer,
+        _ trailing: UnsafeRawPointer, _ activations: UnsafeRawPointer
+    ) {
+        @inline(__always)
+        func addHalf(upper: Bool) {
+            for step in 0..<4 {
+                let first = Format.codes(planes, trailing, step)
+                let second = Format.codes(planes + 32, trailing + 32, step)
+                let codes = upper ? (first.1, second.1) : (first.0, second.0)
+                let words = activations + 8 &* tokens &* (upper ? step &+ 4 : step)
+                ofTokens.add(tokens, evenWords(codes), words)
+                ofTokens.add(tokens, oddWords(codes), words + 4 &* tokens)
+            }
+        }
+        if lower { addHalf(upper: false) }
+        if upper { addHalf(upper: true) }
+    }
+}
+
+extension Four<TokenSums> {
     /// Adds two columns.
     @inline(__always)
-    private mutating func add(_ tokens: Int, _ weights: (__m256i, __m256i), _ words: UnsafeRawPointer) {
+    fileprivate mutating func add(_ tokens: Int, _ weights: (__m256i, __m256i), _ words: UnsafeRawPointer) {
         let x = words.assumingMemoryBound(to: Int32.self)
         a.add(weights, x)
         if tokens > 1 { b.add(weights, x + 1) }
@@ -140,15 +175,14 @@ extension Four<TokenSums> {
     }
 }
 
-extension Four<TokenResults> {
+extension Four<Results> {
     /// - Parameters:
     ///   - numbers: `[columns]` scales of the tile's vectors, of which each token has two.
     ///   - offsets: What the offsets are multiplied by, for each vector.
     @inline(__always)
-    mutating func add(
+    fileprivate mutating func add(
         _ tokens: Int, _ sums: Four<TokenSums>, _ scales: (scale: Rows16, offset: Rows16),
-        _ numbers: UnsafePointer<Float>,
-        _ offsets: UnsafePointer<Float>
+        _ numbers: UnsafePointer<Float>, _ offsets: UnsafePointer<Float>
     ) {
         a.add(sums.a, scales, numbers[0], offsets[0])
         if tokens > 1 { b.add(sums.b, scales, numbers[2], offsets[2]) }
@@ -159,10 +193,14 @@ extension Four<TokenResults> {
 
 /// `tokens` is a literal.
 @inline(__always)
-private func multiply<Format: PackedFormat>(_ format: Format.Type, _ tokens: Int, _ row: Row) {
+private func multiply<Format: PackedFormat, Sums: SegmentSums>(
+    _ format: Format.Type, _: Sums.Type, _ tokens: Int, _ row: Row
+) {
     let layout = row.layout
-    var results = Four(TokenResults())
+    var results = Four(Results())
     var (block, x) = (row.blocks, row.tile)
+    let codes = Sums.activations(row, tokens: tokens)
+    var activationCodes = codes.first
     var (trailing, bounds) = (row.trailing, row.bounds)
     for _ in 0..<row.count {
         prefetchLines(block, layout.scaleBytes)
@@ -175,23 +213,26 @@ private func multiply<Format: PackedFormat>(_ format: Format.Type, _ tokens: Int
             /// The sums of activations of all 32 columns (1), of the first 16 (2) or of the others (3).
             @inline(__always)
             func activations(_ kind: Int) -> UnsafePointer<Float> { numbers + 2 &* tokens &* kind }
-            var sums = Four(TokenSums())
-            sums.add(format, tokens, upper: false, planes, trailing, x)
+            var sums = Sums()
             if Format.segments == 2 {
-                results.add(tokens, sums, Format.scales(shared, block, part, 0), numbers, activations(2))
-                sums = Four(TokenSums())
+                sums.add(format, tokens, lower: true, upper: false, planes, trailing, activationCodes)
+                results.add(tokens, sums.ofTokens, Format.scales(shared, block, part, 0), numbers, activations(2))
+                sums = Sums()
+                sums.add(format, tokens, lower: false, upper: true, planes, trailing, activationCodes)
+            } else {
+                sums.add(format, tokens, lower: true, upper: true, planes, trailing, activationCodes)
             }
-            sums.add(format, tokens, upper: true, planes, trailing, x)
             let last = Format.segments &- 1
             var offsets = activations(last == 0 ? 1 : 3)
             if Format.isBound, let ofBlock = bounds {
                 offsets = ofBlock + 1
                 bounds = ofBlock + 2 &* tokens
             }
-            results.add(tokens, sums, Format.scales(shared, block, part, last), numbers, offsets)
+            results.add(tokens, sums.ofTokens, Format.scales(shared, block, part, last), numbers, offsets)
             if Format.isSplit { trailing += PackedLayout.trailingBytes }
             planes += layout.planeBytes
             x += IntegerTile.blockBytes(columns: 2 &* tokens)
+            activationCodes += codes.stride
         }
         block += layout.blockBytes
     }

@@ -16,7 +16,7 @@ protocol PackedFormat {
     static func shared(_ block: UnsafeRawPointer) -> Shared
     /// The codes of steps `step` (in 0..<4) and `step + 4` of eight rows, from the planes of 32 columns.
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i)
-    /// Whether the sums of a segment with activations in bytes, at most 63, do not fit 16 bits.
+    /// Whether sums of the products of a segment do not fit 16 bits, with activations in -63...63.
     static var hasLargeCodes: Bool { get }
     /// Whether a part of each code is elsewhere in memory; the same with its planes there.
     static var isSplit: Bool { get }
@@ -40,7 +40,7 @@ extension PackedFormat {
 }
 
 /// Prefetches the data some pages ahead of the current weights. The hardware prefetcher stops at page borders, and
-/// restarts with each block of rows that a thread takes; this gains a third of the decode speed and more.
+/// restarts with each block of rows that a thread takes; this makes decoding more than a third faster.
 ///
 /// - Parameters:
 ///   - count: Bytes; best a constant, which unrolls the loop.

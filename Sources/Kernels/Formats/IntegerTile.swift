@@ -11,7 +11,7 @@
 ///
 ///     codes  [8 steps][2][columns / 2 tokens][2] i16: columns 0 and 2 of the step's four, then 1 and 3
 ///
-/// A tile of one such token has its codes as bytes, too, behind all of these:
+/// Behind its blocks of 32 columns, a tile of one such token has the codes a second time, as bytes:
 ///
 ///     bytes  [columns of the matrix / 32][2][8 steps][4] i8: `first` of all steps, then `second`
 ///
@@ -36,7 +36,7 @@ public struct IntegerTile {
     /// Bytes per 32 columns of the matrix.
     @inlinable @inline(__always)
     public static func blockBytes(columns: Int) -> Int { 48 &* columns }
-    /// Those of the bytes behind a tile of one token with 14 bits, on AVX2.
+    /// Bytes per 32 columns of the matrix that a tile of one token with 14 bits has behind its blocks, on AVX2.
     @inlinable @inline(__always)
     public static var bytesOfOneToken: Int { 64 }
 }
