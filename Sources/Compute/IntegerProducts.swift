@@ -176,12 +176,12 @@ struct RoundedActivations: Activations {
             // With few tiles, only as many panels as a kernel takes at a time.
             panels: tiles.count > 2 ? min(4, Self.panelBytes / panelBytes) : 2, panelBytes: panelBytes)
         product.run(
-            groups, scratch,
+            groups, into: output, scratch,
             unpack: { group, slice, panel in
                 let blocks = weights.blocks(product.columns(ofSlice: slice), ofGroup: group)
                 kernels.unpackPanel(layout, blocks.base, blocks.trailing, blocks.count, panel, pairs)
             },
-            multiply: { slice, panels, count, results in
+            multiply: { slice, panels, count, results, destination in
                 let columns = product.columns(ofSlice: slice)
                 let firstPart = columns.lowerBound / PackedLayout.columns
                 for (place, index) in tiles.enumerated() {
@@ -194,7 +194,8 @@ struct RoundedActivations: Activations {
                             pairs: tile.pairs, panels: panels, panelBytes: panelBytes,
                             panelCount: count, parts: columns.count / PackedLayout.columns,
                             c: results + place * count * PanelProduct.resultFloats, tokens: tile.tokens.count,
-                            accumulate: slice > 0))
+                            accumulate: slice > 0,
+                            destination: destination.advanced(by: tile.tokens.lowerBound)))
                 }
             },
             copyOut: { place, firstGroup, count, results in

@@ -37,14 +37,16 @@ struct PanelProduct {
     ///
     /// - Parameters:
     ///   - unpack: Fills a panel with a slice of a group.
-    ///   - multiply: Multiplies a slice of all tiles by `count` panels, into results for each tile and panel.
+    ///   - multiply: Multiplies a slice of all tiles by `count` panels, into results for each tile and panel. After the last
+    ///     slice, those of the output's first row will be copied to `destination`.
     ///   - copyOut: Copies a tile's results for `count` groups to the output.
     @inline(__always)
     func run(
-        _ groups: Range<Int>, _ scratch: UnsafeMutablePointer<Float>,
+        _ groups: Range<Int>, into output: Matrix, _ scratch: UnsafeMutablePointer<Float>,
         unpack: (_ group: Int, _ slice: Int, _ panel: UnsafeMutableRawPointer) -> Void,
         multiply: (
-            _ slice: Int, _ panels: UnsafeRawPointer, _ count: Int, _ results: UnsafeMutablePointer<Float>
+            _ slice: Int, _ panels: UnsafeRawPointer, _ count: Int, _ results: UnsafeMutablePointer<Float>,
+            _ destination: Destination
         ) -> Void,
         copyOut: (_ tile: Int, _ firstGroup: Int, _ count: Int, _ results: UnsafePointer<Float>) -> Void
     ) {
@@ -53,11 +55,15 @@ struct PanelProduct {
         let resultsOfPanels = tiles * panels * Self.resultFloats
         let turns = stride(from: groups.lowerBound, to: groups.upperBound, by: panels)
         // A slice comes from the L3 cache for the first panels and from the L2 cache for the others.
-        for slice in 0..<(columns + sliceColumns - 1) / sliceColumns {
+        let slices = (columns + sliceColumns - 1) / sliceColumns
+        for slice in 0..<slices {
             for (turn, first) in turns.enumerated() {
                 let count = min(panels, groups.upperBound - first)
                 for index in 0..<count { unpack(first + index, slice, memory + index * panelBytes) }
-                multiply(slice, memory, count, results + turn * resultsOfPanels)
+                let destination =
+                    slice == slices - 1
+                    ? Destination(output[0] + first * PackedLayout.rows, stride: output.stride) : Destination()
+                multiply(slice, memory, count, results + turn * resultsOfPanels, destination)
             }
         }
         for (turn, first) in turns.enumerated() {

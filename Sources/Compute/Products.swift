@@ -37,15 +37,18 @@ extension Compute {
                 let scratch = scratchOfWorker(worker)
                 products.forEach(in: run) { product, rows in
                     let output = product.output
-                    products.multiply(by: product.factor, rows, into: output, scratch)
-                    add(product.factor.updates, inner, to: output, rows)
-                    guard let gate = product.gate else { return }
+                    func multiplyOutput() {
+                        products.multiply(by: product.factor, rows, into: output, scratch)
+                        add(product.factor.updates, inner, to: output, rows)
+                    }
+                    guard let gate = product.gate else { return multiplyOutput() }
                     // Memory for the columns of this block only; its start is shifted so that they keep their numbers.
                     let gates = Matrix(
                         scratch + kernelScratch - rows.lowerBound, rows: output.rows, columns: rows.upperBound,
                         stride: rows.count)
                     products.multiply(by: gate.factor, rows, into: gates, scratch)
                     add(gate.factor.updates, inner, to: gates, rows)
+                    multiplyOutput()
                     for token in 0..<output.rows {
                         let values = output[token] + rows.lowerBound
                         kernels.gate(

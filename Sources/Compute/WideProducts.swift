@@ -111,7 +111,8 @@ struct WideActivations: Activations {
         @inline(__always)
         func round(_ token: Int, _ column: Int) -> Float {
             scheme.kernels.roundToken(
-                matrix[token], matrix.columns, tile.pairs, tile.base, tile.sliceStride, tile.columns, column)
+                matrix[token], matrix.columns, tile.pairs, tile.base, tile.sliceStride, tile.columns, column,
+                matrix[min(token + 1, matrix.rows - 1)])
         }
         for (place, token) in tile.tokens.enumerated() { scales[token] = round(token, tile.pairs ? 2 * place : place) }
         // Kernels read the numbers of a last column or pair that no token has, places in a panel among them.
@@ -163,12 +164,12 @@ struct WideActivations: Activations {
         // With all multiples of its scales, a panel has 8 KiB, or 12 KiB if 32 columns have two.
         let product = panelProduct(panels: layout.segments == 2 ? 2 : Self.mostPanels)
         product.run(
-            groups, scratch,
+            groups, into: output, scratch,
             unpack: { group, slice, panel in
                 let blocks = weights.blocks(product.columns(ofSlice: slice), ofGroup: group)
                 kernels.unpackPanel(layout, blocks.base, blocks.trailing, blocks.count, panel)
             },
-            multiply: { slice, panels, count, results in
+            multiply: { slice, panels, count, results, destination in
                 var index = 0
                 while index < tileCount {
                     let tile = self[index], tiles = tilesOfShape(from: index)
@@ -177,7 +178,8 @@ struct WideActivations: Activations {
                             layout: layout, tiles: tile.base + slice * tile.sliceStride, tileCount: tiles,
                             columns: tile.columns, pairs: tile.pairs, panels: panels, panelCount: count,
                             parts: product.columns(ofSlice: slice).count / PackedLayout.columns,
-                            c: results + index * count * PanelProduct.resultFloats, accumulate: slice > 0))
+                            c: results + index * count * PanelProduct.resultFloats, accumulate: slice > 0,
+                            destination: destination.advanced(by: tile.tokens.lowerBound)))
                     index += tiles
                 }
             },

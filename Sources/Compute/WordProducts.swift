@@ -61,7 +61,7 @@ struct WordActivations {
     ) {
         let product = product
         product.run(
-            outputs.lowerBound / PackedFloats.rows..<outputs.upperBound / PackedFloats.rows, scratch,
+            outputs.lowerBound / PackedFloats.rows..<outputs.upperBound / PackedFloats.rows, into: output, scratch,
             unpack: { group, slice, panel in
                 let part = product.columns(ofSlice: slice)
                 kernels.unpackWords(
@@ -69,12 +69,12 @@ struct WordActivations {
                     weights.group(group) + part.lowerBound * PackedFloats.rows * weights.type.blockBytes,
                     part.count, panel)
             },
-            multiply: { slice, panels, count, results in
+            multiply: { slice, panels, count, results, destination in
                 kernels.multiplyWords(
                     WordProduct(
                         tiles: tile(0, slice: slice), tileCount: tileCount, panels: panels,
                         panelCount: count, parts: (product.columns(ofSlice: slice).count + 31) / 32, c: results,
-                        accumulate: slice > 0)
+                        accumulate: slice > 0, destination: destination.advanced(by: rows.lowerBound))
                 )
             },
             copyOut: { tile, firstGroup, count, results in

@@ -32,7 +32,7 @@
                 var found = expected.bytes.map { _ in UInt8(0) }
                 let scale = KernelsAVX512.roundToken(
                     values, count: values.count, pair: pair, into: &found, sliceStride: WideTile.sliceBytes * 8,
-                    columns: 8, column: column - 1)
+                    columns: 8, column: column - 1, next: values)
                 #expect(scale == expected.scales[column - 1])
                 #expect(found == expected.bytes)
                 // Half a step per value, where a step is at most an eighth more than the largest code needs, of a pair twice.
@@ -55,7 +55,7 @@
                     values[place] = bad
                     var tile = [UInt8](repeating: 0, count: WideTile.sliceBytes * 2)
                     let scale = KernelsAVX512.roundToken(
-                        values, count: 64, pair: pair, into: &tile, sliceStride: 0, columns: 2, column: 0)
+                        values, count: 64, pair: pair, into: &tile, sliceStride: 0, columns: 2, column: 0, next: values)
                     #expect(scale.isNaN)
                 }
             }

@@ -56,7 +56,7 @@ package struct WideKernels: Sendable {
     package typealias RoundToken =
         @Sendable (
             UnsafePointer<Float>, _ count: Int, _ pair: Bool, UnsafeMutableRawPointer, _ sliceStride: Int,
-            _ columns: Int, _ column: Int
+            _ columns: Int, _ column: Int, _ next: UnsafePointer<Float>
         ) -> Float
     package typealias UnpackPanel =
         @Sendable (PackedLayout, UnsafeRawPointer, _ trailing: UnsafeRawPointer?, Int, UnsafeMutableRawPointer) -> Void

@@ -39,6 +39,9 @@ extension PackedLayout.Format {
 /// Multiplies a tile by panels of 16 weight rows each.
 @inline(never)
 public func multiplyTile(_ product: TileProduct) {
+    if let first = product.destination.first {
+        prefetch_to_write(first, product.tokens, product.destination.stride, product.panelCount)
+    }
     if product.pairs { return multiplyPairs(product) }
     withUnsafeTemporaryAllocation(byteCount: TileNumbers.bytes, alignment: 16) { memory in
         guard let base = memory.baseAddress else { return }

@@ -233,9 +233,14 @@ private func multiply<Kind: PanelKind>(
     let (count, center) = (product.panelCount, product.layout.format.center)
     // 0 where results begin with 0.
     let mask: __mmask16 = product.accumulate ? 0xffff : 0
-    var (tile, c) = (product.tiles, product.c)
+    var (tile, c, destination) = (product.tiles, product.c, product.destination)
+    let tokens = pairs ? twos : 2 &* twos
     for _ in 0..<product.tileCount {
         numbers?.fill(from: tile, segments: Kind.segments, center: center, Kind.offsets, pairs: pairs)
+        if let first = destination.first {
+            prefetch_to_write(first, tokens, destination.stride, count)
+            destination = destination.advanced(by: tokens)
+        }
         // Of the next tile, prefetched along the way.
         var nextTile = tile + WideTile.sliceBytes &* 2 &* twos
         var nextResults = UnsafeRawPointer(c + count &* IntegerTile.resultFloats)

@@ -15,10 +15,11 @@ import KernelsFloat
 ///   - column: The token's first column.
 ///   - pair: Whether the next column is the token's too.
 ///   - slices: The tile's first slice; the next ones are `sliceStride` bytes apart.
+///   - next: As many values that will be rounded next, which are prefetched.
 @inline(never)
 public func roundToken(
     _ values: UnsafePointer<Float>, count: Int, pair: Bool, into slices: UnsafeMutableRawPointer, sliceStride: Int,
-    columns: Int, column: Int
+    columns: Int, column: Int, next: UnsafePointer<Float>
 ) -> Float {
     let exponent = largestExponent(SixteenIntegers.self, values, count: count)
     let down = Float(bitPattern: UInt32(bitPattern: 254 &- exponent) << 23)
@@ -26,6 +27,7 @@ public func roundToken(
     var slice = slices
     for first in stride(from: 0, to: parts, by: WideTile.sliceParts) {
         let x = values + 32 &* first
+        for line in 0..<16 { prefetch_to_l2(next + (32 &* first &+ 16 &* line)) }
         let place = TokenColumns(
             slice: slice, columns: columns, column: column, parts: min(WideTile.sliceParts, parts &- first))
         if pair { round(x, down, place, pair: true) } else { round(x, down, place, pair: false) }

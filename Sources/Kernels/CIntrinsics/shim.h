@@ -13,3 +13,9 @@ static inline void prefetch(const void *p) { __builtin_prefetch(p, 0, 3); }
 
 // The same, into the L2 cache, which can have more misses outstanding than the L1 cache.
 static inline void prefetch_to_l2(const void *p) { __builtin_prefetch(p, 0, 2); }
+
+// Asks for cache lines that will be written: of `rows` rows, `stride` floats apart, 16 floats `groups` times.
+static inline void prefetch_to_write(const float *p, long rows, long stride, long groups) {
+  for (long row = 0; row < rows; row++)
+    for (long group = 0; group < groups; group++) __builtin_prefetch(p + row * stride + 16 * group, 1, 3);
+}

@@ -115,6 +115,27 @@ public struct BFloatProduct {
     }
 }
 
+/// Where results will be copied to, which a kernel may prefetch.
+public struct Destination {
+    /// Of a token, the results for the first group of 16 rows; `nil`: there is nothing to prefetch yet.
+    @OptionalPointer public var first: UnsafePointer<Float>?
+    /// Floats to the results of the next token.
+    public let stride: Int
+
+    @inlinable
+    public init(_ first: UnsafePointer<Float>? = nil, stride: Int = 0) {
+        self.stride = stride
+        self.first = first
+    }
+
+    /// Of the token that is `count` tokens further.
+    @inlinable
+    public func advanced(by count: Int) -> Destination {
+        guard let first else { return self }
+        return Destination(first + count &* stride, stride: stride)
+    }
+}
+
 /// A product of a tile of quantized activations (`IntegerTile`) and panels of unpacked weights (`IntegerPanel`).
 public struct TileProduct {
     public var layout: PackedLayout
@@ -137,13 +158,16 @@ public struct TileProduct {
     public var tokens: Int
     /// Whether to add to `c` or to replace it.
     public var accumulate: Bool
+    /// Of the tile's first token.
+    public var destination: Destination
 
     @inlinable
     public init(
         layout: PackedLayout, tile: UnsafeRawPointer, tileStride: Int, columns: Int, pairs: Bool,
         panels: UnsafeRawPointer, panelBytes: Int, panelCount: Int, parts: Int, c: UnsafeMutablePointer<Float>,
-        tokens: Int, accumulate: Bool
+        tokens: Int, accumulate: Bool, destination: Destination = Destination()
     ) {
+        self.destination = destination
         (self.layout, self.tile, self.tileStride) = (layout, tile, tileStride)
         (self.columns, self.pairs) = (columns, pairs)
         (self.panels, self.panelBytes, self.panelCount) = (panels, panelBytes, panelCount)
@@ -170,12 +194,16 @@ public struct WideProduct {
     public var c: UnsafeMutablePointer<Float>
     /// Whether to add to `c` or to replace it.
     public var accumulate: Bool
+    /// Of the first tile's first token.
+    public var destination: Destination
 
     @inlinable
     public init(
         layout: PackedLayout, tiles: UnsafeRawPointer, tileCount: Int, columns: Int, pairs: Bool,
-        panels: UnsafeRawPointer, panelCount: Int, parts: Int, c: UnsafeMutablePointer<Float>, accumulate: Bool
+        panels: UnsafeRawPointer, panelCount: Int, parts: Int, c: UnsafeMutablePointer<Float>, accumulate: Bool,
+        destination: Destination = Destination()
     ) {
+        self.destination = destination
         (self.layout, self.tiles, self.tileCount) = (layout, tiles, tileCount)
         (self.columns, self.pairs) = (columns, pairs)
         (self.panels, self.panelCount, self.parts) = (panels, panelCount, parts)

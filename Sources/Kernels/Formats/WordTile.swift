@@ -56,12 +56,15 @@ public struct WordProduct {
     public var c: UnsafeMutablePointer<Float>
     /// Whether to add to `c` or to replace it.
     public var accumulate: Bool
+    /// Of the first tile's first token.
+    public var destination: Destination
 
     @inlinable
     public init(
         tiles: UnsafeRawPointer, tileCount: Int, panels: UnsafeRawPointer, panelCount: Int, parts: Int,
-        c: UnsafeMutablePointer<Float>, accumulate: Bool
+        c: UnsafeMutablePointer<Float>, accumulate: Bool, destination: Destination = Destination()
     ) {
+        self.destination = destination
         (self.tiles, self.tileCount, self.panels, self.panelCount) = (tiles, tileCount, panels, panelCount)
         (self.parts, self.c, self.accumulate) = (parts, c, accumulate)
     }

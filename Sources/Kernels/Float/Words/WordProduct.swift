@@ -11,8 +11,12 @@ public func multiplyWords<Tile: IntegerTile>(_: Tile.Type, _ product: WordProduc
     typealias V = Tile.V
     let resultFloats = WordTile.tokens &* PackedFloats.rows
     let takesTwoPanels = V.count == PackedFloats.rows
-    var (tile, c) = (product.tiles, product.c)
+    var (tile, c, destination) = (product.tiles, product.c, product.destination)
     for _ in 0..<product.tileCount {
+        if let first = destination.first {
+            prefetch_to_write(first, WordTile.tokens, destination.stride, product.panelCount)
+            destination = destination.advanced(by: WordTile.tokens)
+        }
         // Of the next tile, prefetched along the way.
         var nextTile = tile + WordTile.sliceBytes
         var nextResults = UnsafeRawPointer(c + product.panelCount &* resultFloats)
