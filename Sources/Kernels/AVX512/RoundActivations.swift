@@ -15,7 +15,7 @@ import KernelsFloat
 ///   - column: The token's first column.
 ///   - pair: Whether the next column is the token's too.
 ///   - slices: The tile's first slice; the next ones are `sliceStride` bytes apart.
-///   - next: As many values that will be rounded next, which are prefetched.
+///   - next: The values of the token that will be rounded next; they are prefetched.
 @inline(never)
 public func roundToken(
     _ values: UnsafePointer<Float>, count: Int, pair: Bool, into slices: UnsafeMutableRawPointer, sliceStride: Int,
