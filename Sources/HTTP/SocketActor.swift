@@ -41,17 +41,22 @@ extension SocketActor {
         if hasTimedOut { throw .timedOut }
     }
 
+    // The runtime may run other jobs of the loop between a call of `withCheckedContinuation` and its closure. So the closure looks
+    // whether an event has come, by `wake`: a look before it can miss one, and edges are not reported again.
+
     private func waitUntilReadable() async throws(ConnectionError) {
-        try check()
-        guard !isReadable else { return }
-        await withCheckedContinuation { reader = $0 }
+        await withCheckedContinuation {
+            reader = $0
+            wake()
+        }
         try check()
     }
 
     func waitUntilWritable() async throws(ConnectionError) {
-        try check()
-        guard !isWritable else { return }
-        await withCheckedContinuation { writer = $0 }
+        await withCheckedContinuation {
+            writer = $0
+            wake()
+        }
         try check()
     }
 

@@ -266,11 +266,11 @@ private actor Rendezvous {
     private var waiting: CheckedContinuation<Void, Never>?
 
     func meet() async {
-        if let waiting {
+        await withCheckedContinuation { arriving in
+            guard let waiting else { return waiting = arriving }
             self.waiting = nil
             waiting.resume()
-        } else {
-            await withCheckedContinuation { waiting = $0 }
+            arriving.resume()
         }
     }
 }
