@@ -16,6 +16,12 @@ static inline int cpu_has_avx512_vnni(void) {
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
 }
 
+// Whether this is AMD's family 19h, which with AVX-512 is Zen 4.
+static inline int cpu_is_amd_family_19h(void) {
+  __builtin_cpu_init();
+  return __builtin_cpu_is("amdfam19h");
+}
+
 // Tells the processor that this thread only waits. (`_mm_pause` is imported, but has no body to link.)
 static inline void cpu_pause(void) { __builtin_ia32_pause(); }
 
