@@ -41,8 +41,9 @@ extension SocketActor {
         if hasTimedOut { throw .timedOut }
     }
 
-    // The runtime may run other jobs of the loop between a call of `withCheckedContinuation` and its closure. So the closure looks
-    // whether an event has come, by `wake`: a look before it can miss one, and edges are not reported again.
+    // A task that does not prefer the loop enters the actor anew in `withCheckedContinuation`, behind other jobs and events of the
+    // loop. So the closure looks whether an event has come, by `wake`: a look before it can miss one, and edges are not reported
+    // again.
 
     private func waitUntilReadable() async throws(ConnectionError) {
         await withCheckedContinuation {
