@@ -101,6 +101,12 @@ test("a server without an upstream says that it makes no images", async () => {
   assert.equal(await page.evaluate(() => document.querySelector("#create").disabled), true);
 });
 
+/** Waits until the page's requests have come as far as `condition` says, ten seconds at most. */
+const until = async (condition) => {
+  const deadline = Date.now() + 10_000;
+  while (!condition() && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 10));
+};
+
 test("suggestions wait for a pause, and a new key cancels the request before", async () => {
   const asked = [];
   let cancelled = 0;
@@ -113,11 +119,11 @@ test("suggestions wait for a pause, and a new key cancels the request before", a
   await page.until(() => document.activeElement?.id === "text");
   for (const key of "The c") await page.type(key);
   await page.has("#state", "Thinking…");
+  await until(() => asked.length > 0);  // it is on its way when the page says so
   assert.deepEqual(asked, ["The c"], "one request for five keys");
   await page.type("!");
   await page.has("#state", "2 suggestions");
-  const deadline = Date.now() + 10_000;
-  while (cancelled === 0 && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(() => cancelled > 0);
   assert.deepEqual([asked, cancelled], [["The c", "The c!"], 1]);
   assert.deepEqual(await page.evaluate(() => [...document.querySelectorAll("#suggestions li")].map(({ textContent }) => textContent)),
     ["at sat.", "ar <b>drove</b>."]);
