@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { api, isDone, page, say, stored, tool } from "./fixture.mjs";
+import { api, isDone, page, say, stored, tool, until } from "./fixture.mjs";
 import { stream } from "./server.mjs";
 
 const seeing = [
@@ -38,12 +38,7 @@ const give = (how, ...files) => page.evaluate(async (how, files) => {
 
 const image = (name = "red.png", type = "image/png", base64 = png) => ({ name, type, base64 });
 const attached = () => page.evaluate(() => [...document.querySelectorAll("#attached img")].map((each) => each.alt));
-const waitForAttached = async (count) => {
-  for (let tries = 0; tries < 200 && (await attached()).length !== count; tries += 1) {
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-  assert.equal((await attached()).length, count);
-};
+const waitForAttached = (count) => until(async () => (await attached()).length === count);
 
 test("images are chosen, pasted and dropped, seen, taken out, and sent with the message", async () => {
   await useSeeingModel();

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { api, contents, isDone, page, saveDialog, say, titles, tool } from "./fixture.mjs";
+import { api, contents, isDone, page, saveDialog, say, titles, tool, until } from "./fixture.mjs";
 import { stream } from "./server.mjs";
 
 test("a message is answered, and both are there after a reload", async () => {
@@ -67,8 +67,7 @@ test("an answer is shown while it comes, and Escape stops it", async () => {
   await page.has("#messages", "Stopped.");
   const text = (await contents())[1];
   assert.ok(text.startsWith("word word") && text.length < 1000, text);
-  const deadline = Date.now() + 10_000;
-  while (api.abandoned === 0 && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(() => api.abandoned > 0);
   assert.equal(api.abandoned, 1, "the server sees that nobody listens");
 });
 

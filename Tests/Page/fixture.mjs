@@ -35,6 +35,15 @@ afterEach(async () => {
   assert.deepEqual(page.requests.filter((url) => !known.some((each) => url.startsWith(each))), []);
 });
 
+/** Waits until a function of the test returns something true; `page.until` runs its function in the page. */
+export async function until(isTrue) {
+  const deadline = Date.now() + 20_000;
+  while (!(await isTrue())) {
+    if (Date.now() > deadline) throw new Error(`did not come true: ${isTrue}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
 export async function say(text) {
   await page.evaluate(() => document.querySelector("#input").focus());
   await page.type(text);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
-import { api, page } from "./fixture.mjs";
+import { api, page, until } from "./fixture.mjs";
 import { error, json } from "./server.mjs";
 
 const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -56,7 +56,7 @@ test("an image is made, kept, shown again, and deleted", async () => {
   await page.has("#caption", "Saved from an earlier request.");
   assert.equal(asked.length, 1, "the same request is not sent again");
   await page.click("Create again");
-  while (asked.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(() => asked.length >= 2);
   finish();
   await isShown();
   await page.click("Delete");
@@ -101,12 +101,6 @@ test("a server without an upstream says that it makes no images", async () => {
   assert.equal(await page.evaluate(() => document.querySelector("#create").disabled), true);
 });
 
-/** Waits until the page's requests have come as far as `condition` says, ten seconds at most. */
-const until = async (condition) => {
-  const deadline = Date.now() + 10_000;
-  while (!condition() && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 10));
-};
-
 test("suggestions wait for a pause, and a new key cancels the request before", async () => {
   const asked = [];
   let cancelled = 0;
@@ -119,7 +113,7 @@ test("suggestions wait for a pause, and a new key cancels the request before", a
   await page.until(() => document.activeElement?.id === "text");
   for (const key of "The c") await page.type(key);
   await page.has("#state", "Thinking…");
-  await until(() => asked.length > 0);  // it is on its way when the page says so
+  await until(() => asked.length > 0); // "Thinking…" is shown before the request arrives
   assert.deepEqual(asked, ["The c"], "one request for five keys");
   await page.type("!");
   await page.has("#state", "2 suggestions");

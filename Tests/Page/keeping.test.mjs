@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { api, browser, contents, isDone, page, saveDialog, say, stored, titles, tool, usePage } from "./fixture.mjs";
+import { api, browser, contents, isDone, page, saveDialog, say, stored, titles, tool, until, usePage } from "./fixture.mjs";
 import { stream } from "./server.mjs";
 
 const inputText = () => page.evaluate(() => document.querySelector("#input").value);
@@ -84,8 +84,7 @@ test("conversations are saved to files and read again", async () => {
       await page.click("Export and import");
       await page.photograph("files");
       await page.click(label);
-      const deadline = Date.now() + 20_000;
-      while (!readdirSync(folder).includes(name) && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20));
+      await until(() => readdirSync(folder).includes(name));
       return { name, text: readFileSync(join(folder, name), "utf8") };
     };
     const code = "```js\nlet a = 1;\n```\n\n## You\n\n<!-- message user -->\n\\<!-- message x";

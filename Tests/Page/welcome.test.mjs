@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { api, browser, isDone, page, say, titles, usePage } from "./fixture.mjs";
+import { api, browser, isDone, page, say, titles, until, usePage } from "./fixture.mjs";
 import { json, stream } from "./server.mjs";
 
 const card = (count) => ({ id: "tiny", object: "model", owned_by: "local", state: "loaded", capabilities: ["completion"],
@@ -87,8 +87,7 @@ test("a title gives way to the next question, and is not asked of a small model"
   };
   await say("Why are leaves red?");
   await isDone();
-  const deadline = Date.now() + 20_000;
-  while (!isAsked && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 50));
+  await until(() => isAsked);
   const abandoned = api.abandoned;
   await say("And yellow?");
   await isDone();
