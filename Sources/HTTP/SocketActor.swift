@@ -42,8 +42,8 @@ extension SocketActor {
     }
 
     // A task that does not prefer the loop enters the actor anew in `withCheckedContinuation`, behind other jobs and events of the
-    // loop. So the closure looks whether an event has come, by `wake`: a look before it can miss one, and edges are not reported
-    // again.
+    // loop. So the closure looks whether an event has come, by `wake`: a look before it can miss one, and epoll reports each
+    // event once (edge triggered).
 
     private func waitUntilReadable() async throws(ConnectionError) {
         await withCheckedContinuation {

@@ -309,7 +309,8 @@ enum PackedQ5_K: PackedFiveBits, PackedWithSixBits {}
 
 enum PackedQ8_0: PackedWithScale {
     static var segments: Int { 1 }
-    /// Zen 4's hardware prefetcher is as fast as a loop that takes 544 bytes per 32 columns; prefetches farther ahead disturb it.
+    /// Near on Zen 4: at 544 bytes per 32 columns its hardware prefetcher keeps up with the loop, and prefetches farther ahead
+    /// disturb it.
     @inline(__always) static var bytesAheadOfOneToken: Int { cpu_is_amd_family_19h() != 0 ? 1088 : 6912 }
     @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) {

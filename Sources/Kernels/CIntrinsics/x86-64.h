@@ -16,7 +16,7 @@ static inline int cpu_has_avx512_vnni(void) {
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
 }
 
-// Whether this is AMD's family 19h, which with AVX-512 is Zen 4.
+// Whether this is a processor of AMD's family 19h. Those of them that have AVX-512 are Zen 4.
 static inline int cpu_is_amd_family_19h(void) {
   __builtin_cpu_init();
   return __builtin_cpu_is("amdfam19h");

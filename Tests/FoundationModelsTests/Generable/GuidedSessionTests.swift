@@ -266,11 +266,11 @@ private actor Rendezvous {
     private var waiting: CheckedContinuation<Void, Never>?
 
     func meet() async {
-        await withCheckedContinuation { arriving in
-            guard let waiting else { return waiting = arriving }
+        if let waiting {
             self.waiting = nil
             waiting.resume()
-            arriving.resume()
+        } else {
+            await withCheckedContinuation { waiting = $0 }
         }
     }
 }
