@@ -202,12 +202,13 @@ private func multiply<Format: PackedFormat, Sums: SegmentSums>(
     let codes = Sums.activations(row, tokens: tokens)
     var activationCodes = codes.first
     var (trailing, bounds) = (row.trailing, row.bounds)
+    let aheadInL1 = tokens == 1 && cpu_is_intel() != 0 ? PackedLayout.bytesAheadInL1 : nil
     for _ in 0..<row.count {
-        prefetchLines(block, layout.scaleBytes)
+        prefetchLines(block, layout.scaleBytes, aheadInL1: aheadInL1)
         let shared = Format.shared(block)
         var planes = block + layout.scaleBytes
         for part in 0..<layout.parts {
-            prefetchLines(planes, Format.planeBytes)
+            prefetchLines(planes, Format.planeBytes, aheadInL1: aheadInL1)
             if Format.isSplit { prefetchLines(trailing, PackedLayout.trailingBytes, ahead: 2304) }
             let numbers = (x + 64 &* tokens).assumingMemoryBound(to: Float.self)
             /// The sums of activations of all 32 columns (1), of the first 16 (2) or of the others (3).

@@ -351,6 +351,7 @@ private func multiply<Format: PackedFormat, S: Shape>(
     /// Read only with `Offsets.ofBounds`; the results' address stands for none.
     var bounds = product.bounds ?? UnsafePointer(product.c)
     let bytesAhead = S.tokens == 1 ? Format.bytesAheadOfOneToken : bytesAhead
+    let bytesAheadInL1 = S.tokens == 1 && cpu_is_intel() != 0 ? PackedLayout.bytesAheadInL1 : nil
     var sums = Tokens<S>()
     var slice = product.tile
     var slicePart = 0
@@ -371,6 +372,12 @@ private func multiply<Format: PackedFormat, S: Shape>(
                 let ahead = trailing + bytesAhead
                 prefetchLines(ahead, PackedLayout.trailingBytes)
                 if S.both { prefetchLines(ahead + toSecondTrailing, PackedLayout.trailingBytes) }
+            }
+            if let bytesAheadInL1 {
+                prefetchLines(block + (part &* partBytes &+ bytesAheadInL1), partBytes, toL1: true)
+                if Format.isSplit {
+                    prefetchLines(trailing + bytesAheadInL1, PackedLayout.trailingBytes, toL1: true)
+                }
             }
             let x = (slice + 32 &* columns &* slicePart).assumingMemoryBound(to: Int32.self)
             let basesOfSlice = (slice + WideTile.bases &* columns).assumingMemoryBound(to: Float.self)

@@ -75,11 +75,11 @@ extension PackedLayout.Format {
 @inline(__always) var bytesAhead: Int { 3456 }
 
 @inline(__always)
-func prefetchLines(_ weights: UnsafeRawPointer, _ count: Int) {
+func prefetchLines(_ weights: UnsafeRawPointer, _ count: Int, toL1: Bool = false) {
     var line = weights
     let end = weights + count
     while line < end {
-        prefetch_to_l2(line)
+        if toL1 { prefetch(line) } else { prefetch_to_l2(line) }
         line += 64
     }
 }

@@ -14,6 +14,16 @@ static inline void prefetch(const void *p) { __builtin_prefetch(p, 0, 3); }
 // The same, into the L2 cache, which can have more misses outstanding than the L1 cache.
 static inline void prefetch_to_l2(const void *p) { __builtin_prefetch(p, 0, 2); }
 
+// Whether this is a processor of Intel.
+static inline int cpu_is_intel(void) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  return __builtin_cpu_is("intel");
+#else
+  return 0;
+#endif
+}
+
 // Asks for cache lines that will be written: of `rows` rows, `stride` floats apart, 16 floats `groups` times.
 static inline void prefetch_to_write(const float *p, long rows, long stride, long groups) {
   for (long row = 0; row < rows; row++)

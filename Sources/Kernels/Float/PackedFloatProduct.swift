@@ -19,6 +19,8 @@ public func multiplyPackedFloats<Numbers: NumberFormat, S: RowSums, Half>(
     let rowBytes = PackedFloats.rows &* Numbers.bytes
     // From the weights that are multiplied to those that are prefetched to the L2 cache.
     let distance = 4096
+    // From there, Intel's processors prefetch those of a single token to the L1 cache.
+    let distanceInL1 = tokens == 1 && cpu_is_intel() != 0 ? 1024 : nil
     let takesTwoGroups = Half.count == PackedFloats.rows
     var group = 0
     while group < product.groups {
@@ -39,6 +41,10 @@ public func multiplyPackedFloats<Numbers: NumberFormat, S: RowSums, Half>(
             prefetch(activations + tokens &* FloatTile.sliceColumns)
             prefetch_to_l2(w0 + (offset &+ distance))
             if takesTwoGroups { prefetch_to_l2(w1 + (offset &+ distance)) }
+            if let distanceInL1 {
+                prefetch(w0 + (offset &+ distanceInL1))
+                if takesTwoGroups { prefetch(w1 + (offset &+ distanceInL1)) }
+            }
             sums.add(VectorPair(Numbers.load(w0 + offset), Numbers.load(w1 + offset))) { activations[$0] }
             activations += tokens
             offset &+= rowBytes
