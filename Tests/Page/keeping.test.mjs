@@ -1,7 +1,7 @@
 // What stays: drafts, defaults, files; and finding it again.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -84,8 +84,10 @@ test("conversations are saved to files and read again", async () => {
       await page.click("Export and import");
       await page.photograph("files");
       await page.click(label);
-      await until(() => readdirSync(folder).includes(name));
-      return { name, text: readFileSync(join(folder, name), "utf8") };
+      const file = join(folder, name);
+      // Chromium reserves the name with an empty file, over which it moves the finished one.
+      await until(() => existsSync(file) && statSync(file).size > 0);
+      return { name, text: readFileSync(file, "utf8") };
     };
     const code = "```js\nlet a = 1;\n```\n\n## You\n\n<!-- message user -->\n\\<!-- message x";
     api.reply = (response) => stream(response, [code], { thoughts: ["Hm."] });
