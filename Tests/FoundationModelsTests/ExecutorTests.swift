@@ -27,6 +27,8 @@ import Testing
         var other = ScriptedLanguageModel(script)
         let session = LanguageModelSession(model: other)
         session.prewarm()
+        // It returns before its work is done.
+        try await eventually { script.prewarms == 1 }
         try await session.respond(to: "1")
         try await session.respond(to: "2")
         #expect(script.executors == 1 && script.prewarms == 1 && script.requests.count == 2)
