@@ -40,7 +40,7 @@ import Testing
         let body =
             #"{"model":"Test-Q4","stream":true,"max_tokens":5,"#
             + (path == "/v1/responses" ? #""input":"Hi"}"# : #""messages":[{"role":"user","content":"Hi"}]}"#)
-        try await withShim(router(engine)) { port in
+        try await withShim(router(engine, firstPing: .milliseconds(500))) { port in
             try await onThread {
                 let client = try SocketClient(port: port)
                 try client.send(post(path, body))

@@ -9,7 +9,8 @@ import Testing
 /// A model served from a file that is not there: `/models/Test-Q4.gguf`. Without an engine it loads for ever.
 func router(
     _ model: (any LanguageModel)?, alias: String? = nil, pingInterval: Duration = .seconds(600),
-    requestTimeout: Duration = .seconds(600), adapters: [LocalModel.AdapterFile] = [], seesImages: Bool = false
+    firstPing: Duration = .seconds(600), requestTimeout: Duration = .seconds(600),
+    adapters: [LocalModel.AdapterFile] = [], seesImages: Bool = false
 ) -> Services {
     var catalog = ModelCatalog(
         files: [URL(fileURLWithPath: "/models/Test-Q4.gguf")],
@@ -24,7 +25,8 @@ func router(
                 throw CancellationError()
             }, estimate: { _ in .small }))
     if let model { models.only?.finishLoading(.success(model)) }
-    return Services(models: models, pingInterval: pingInterval, requestTimeout: requestTimeout)
+    return Services(
+        models: models, pingInterval: pingInterval, firstPing: firstPing, requestTimeout: requestTimeout)
 }
 
 /// The model in models/.

@@ -25,8 +25,7 @@ package struct Answer<Form: Sendable>: Sendable {
     }
 }
 
-/// Streams the deltas of all choices, with pings until the first delta, also while the model loads. During prefill, the
-/// first ping comes after half a second.
+/// Streams the deltas of all choices, with pings until the first delta, also while the model loads.
 ///
 /// Ending the iteration early cancels the generations. A failing choice ends all of them, and so does the request's
 /// deadline.
@@ -52,7 +51,7 @@ package func answers<Form>(
             let conversation = answer.conversation
             continuation.yield(.begun(answer.form, choices: conversation.count))
             // Most errors are known by now, so a long prefill may commit the status.
-            let firstPing = Task { try await ping(min(services.pingInterval, .milliseconds(500))) }
+            let firstPing = Task { try await ping(min(services.pingInterval, services.firstPing)) }
             defer { firstPing.cancel() }
             for whole in conversation.given { continuation.yield(.delta(whole)) }
             try await within(services.requestTimeout) {

@@ -7,6 +7,8 @@ package struct Services: Sendable {
     package let models: ModelStore
     /// How long a streamed answer may be silent before the server sends a comment to keep the connection open.
     var pingInterval: Duration = .seconds(5)
+    /// The same until the first comment of a prefill, if it is less. That comment commits the status.
+    var firstPing: Duration = .milliseconds(500)
     /// Deadline of a whole response.
     package var requestTimeout: Duration = .seconds(3600)
     /// The API that answers requests this server cannot; `nil` without `--upstream`.
