@@ -7,7 +7,7 @@ package struct Services: Sendable {
     package let models: ModelStore
     /// How long a streamed answer may be silent before the server sends a comment to keep the connection open.
     var pingInterval: Duration = .seconds(5)
-    /// The same until the first comment of a prefill, if it is less. That comment commits the status.
+    /// The same for the first comment of a prefill, which commits the status, if it is shorter.
     var firstPing: Duration = .milliseconds(500)
     /// Deadline of a whole response.
     package var requestTimeout: Duration = .seconds(3600)
