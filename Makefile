@@ -39,7 +39,7 @@ TEST_FLAGS = -c release --scratch-path .build/tests -Xswiftc -enable-testing -Xs
 # after Swift was installed.
 OLDER = $(shell swift --version 2>/dev/null | grep -o 'Swift version 6\.[01]')
 SWIFT_FOR_TESTS = $(if $(OLDER),Tests/Older/swift.sh,swift)
-# Tests that wait: for a server, a program that waits for one, or a session.
+# Tests that wait for a server, for a program that waits for one, or for a session's answer.
 WAITING := ^(Chat|Client|FoundationModels|HTTP|Shim)Tests[.]
 # The module that depends on all tiers of this kind of processor.
 TIERS := $(if $(filter x86_64,$(shell uname -m)),KernelsAVX512,KernelsNEONMatrix)
@@ -73,8 +73,8 @@ deb dist: packages
 
 test: packages lint
 	$(SWIFT_FOR_TESTS) build $(TEST_FLAGS) --build-tests
-	# Few at once, and tests that wait in a process of their own: a test that computes holds a thread that they wait for,
-	# until time limits end it. Swift 6.0 knows no number for that.
+	# Few at once, and tests that wait in a process of their own: a test that computes holds a thread that they need
+	# while their time limits run. Swift 6.0 knows no number for that.
 	{ for part in "--skip $(WAITING)" "--filter $(WAITING)"; do \
 	    SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 \
 	        $(SWIFT_FOR_TESTS) test $(TEST_FLAGS) --skip-build $(if $(OLDER),--no-parallel) $$part || failed=yes; \

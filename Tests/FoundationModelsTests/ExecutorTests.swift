@@ -27,7 +27,7 @@ import Testing
         var other = ScriptedLanguageModel(script)
         let session = LanguageModelSession(model: other)
         session.prewarm()
-        // It returns before its work is done.
+        // `prewarm` returns before the model is warmed.
         try await eventually { script.prewarms == 1 }
         try await session.respond(to: "1")
         try await session.respond(to: "2")

@@ -40,7 +40,9 @@ import Testing
         let body =
             #"{"model":"Test-Q4","stream":true,"max_tokens":5,"#
             + (path == "/v1/responses" ? #""input":"Hi"}"# : #""messages":[{"role":"user","content":"Hi"}]}"#)
-        try await withShim(router(engine, firstPing: .milliseconds(500))) { port in
+        var services = router(engine)
+        services.firstPing = Services(models: services.models).firstPing
+        try await withShim(services) { port in
             try await onThread {
                 let client = try SocketClient(port: port)
                 try client.send(post(path, body))

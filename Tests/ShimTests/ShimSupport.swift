@@ -9,8 +9,7 @@ import Testing
 /// A model served from a file that is not there: `/models/Test-Q4.gguf`. Without an engine it loads for ever.
 func router(
     _ model: (any LanguageModel)?, alias: String? = nil, pingInterval: Duration = .seconds(600),
-    firstPing: Duration = .seconds(600), requestTimeout: Duration = .seconds(600),
-    adapters: [LocalModel.AdapterFile] = [], seesImages: Bool = false
+    requestTimeout: Duration = .seconds(600), adapters: [LocalModel.AdapterFile] = [], seesImages: Bool = false
 ) -> Services {
     var catalog = ModelCatalog(
         files: [URL(fileURLWithPath: "/models/Test-Q4.gguf")],
@@ -26,7 +25,7 @@ func router(
             }, estimate: { _ in .small }))
     if let model { models.only?.finishLoading(.success(model)) }
     return Services(
-        models: models, pingInterval: pingInterval, firstPing: firstPing, requestTimeout: requestTimeout)
+        models: models, pingInterval: pingInterval, firstPing: pingInterval, requestTimeout: requestTimeout)
 }
 
 /// The model in models/.

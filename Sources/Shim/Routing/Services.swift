@@ -7,7 +7,7 @@ package struct Services: Sendable {
     package let models: ModelStore
     /// How long a streamed answer may be silent before the server sends a comment to keep the connection open.
     var pingInterval: Duration = .seconds(5)
-    /// The same for the first comment of a prefill, which commits the status, if it is shorter.
+    /// How long a prefill may be silent before the first such comment, which commits the status; at most `pingInterval`.
     var firstPing: Duration = .milliseconds(500)
     /// Deadline of a whole response.
     package var requestTimeout: Duration = .seconds(3600)
