@@ -202,7 +202,7 @@ private func multiply<Format: PackedFormat, Sums: SegmentSums>(
     let codes = Sums.activations(row, tokens: tokens)
     var activationCodes = codes.first
     var (trailing, bounds) = (row.trailing, row.bounds)
-    let aheadInL1 = tokens == 1 && cpu_is_intel() != 0 ? PackedLayout.bytesAheadInL1 : nil
+    let aheadInL1 = prefetches_twice(tokens) != 0 ? PackedLayout.bytesAheadInL1 : nil
     for _ in 0..<row.count {
         prefetchLines(block, layout.scaleBytes, aheadInL1: aheadInL1)
         let shared = Format.shared(block)

@@ -351,7 +351,7 @@ private func multiply<Format: PackedFormat, S: Shape>(
     /// Read only with `Offsets.ofBounds`; the results' address stands for none.
     var bounds = product.bounds ?? UnsafePointer(product.c)
     let bytesAhead = S.tokens == 1 ? Format.bytesAheadOfOneToken : bytesAhead
-    let bytesAheadInL1 = S.tokens == 1 && cpu_is_intel() != 0 ? PackedLayout.bytesAheadInL1 : nil
+    let bytesAheadInL1 = prefetches_twice(S.tokens) != 0 ? PackedLayout.bytesAheadInL1 : nil
     var sums = Tokens<S>()
     var slice = product.tile
     var slicePart = 0

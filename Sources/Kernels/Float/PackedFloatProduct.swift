@@ -19,8 +19,8 @@ public func multiplyPackedFloats<Numbers: NumberFormat, S: RowSums, Half>(
     let rowBytes = PackedFloats.rows &* Numbers.bytes
     // From the weights that are multiplied to those that are prefetched to the L2 cache.
     let distance = 4096
-    // From there, Intel's processors prefetch those of a single token to the L1 cache.
-    let distanceInL1 = tokens == 1 && cpu_is_intel() != 0 ? 1024 : nil
+    // The same to the L1 cache.
+    let distanceInL1 = prefetches_twice(tokens) != 0 ? 1024 : nil
     let takesTwoGroups = Half.count == PackedFloats.rows
     var group = 0
     while group < product.groups {

@@ -88,8 +88,7 @@ public struct PackedLayout: Sendable {
     /// Bytes of the trailing part for 32 columns of 16 rows.
     public static let trailingBytes = 128
 
-    /// Bytes from a single token's weights to those that Intel's processors prefetch from the L2 cache to the L1 cache. Several
-    /// tokens take longer for the same weights, and become slower by it.
+    /// Bytes from the weights that are multiplied to those that are prefetched to the L1 cache, where weights are prefetched twice.
     public static let bytesAheadInL1 = 2304
 
     private init(type: TensorType, format: Format, scaleBytes: Int, planeBytes: Int, segments: Int) {
