@@ -41,8 +41,8 @@ OLDER = $(shell swift --version 2>/dev/null | grep -o 'Swift version 6\.[01]')
 SWIFT_FOR_TESTS = $(if $(OLDER),Tests/Older/swift.sh,swift)
 # Tests that wait for a server, for a program that waits for one, or for a session's answer.
 WAITING := ^(Chat|Client|FoundationModels|HTTP|Shim)Tests[.]
-# The module that depends on all tiers of this kind of processor.
-TIERS := $(if $(filter x86_64,$(shell uname -m)),KernelsAVX512,KernelsNEONMatrix)
+# The modules that depend on all tiers of this kind of processor.
+TIERS := $(if $(filter x86_64,$(shell uname -m)),KernelsAVXVNNI KernelsAVX512,KernelsNEONMatrix)
 STRICT = $(if $(OLDER),,-Xswiftc -warnings-as-errors)
 
 help:
@@ -87,7 +87,7 @@ test: packages lint
 	# The kernels for AVX-512 on any processor with AVX2, which stands in for the instructions.
 	LOCALLLM_EMULATE_AVX512=1 $(SWIFT_FOR_TESTS) test -c release --scratch-path .build/emulated -Xswiftc -gnone $(STRICT)
 	# The tiers' modules as programs have them: builds for tests emit more.
-	$(BUILD) --target $(TIERS)
+	for tier in $(TIERS); do $(BUILD) --target $$tier || exit 1; done
 	@Tests/House/tiers.sh .build/release
 	@Tests/ARM/run.sh
 	@chromium=$$(command -v chromium || true); \

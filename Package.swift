@@ -37,6 +37,7 @@ let emulatesAVX512 = Context.environment["LOCALLLM_EMULATE_AVX512"] != nil
 let avx2Flags = ["avx2", "fma", "f16c"].flatMap { ["-Xcc", "-m\($0)"] }
 let avx512Flags =
     avx2Flags + ["avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni"].flatMap { ["-Xcc", "-m\($0)"] }
+let avxVNNIFlags = avx2Flags + ["-Xcc", "-mavxvnni"]
 let tierTargets: [Target] =
     switch Context.environment["LOCALLLM_ARCHITECTURE"] ?? host {
     case "x86_64":
@@ -44,6 +45,9 @@ let tierTargets: [Target] =
             .target(
                 name: "KernelsAVX2", dependencies: ["CIntrinsics", "KernelFormats", "KernelsFloat"],
                 path: "Sources/Kernels/AVX2", swiftSettings: kernel + [.unsafeFlags(avx2Flags)]),
+            .target(
+                name: "KernelsAVXVNNI", dependencies: ["CIntrinsics", "KernelFormats", "KernelsAVX2"],
+                path: "Sources/Kernels/AVXVNNI", swiftSettings: kernel + [.unsafeFlags(avxVNNIFlags)]),
             .target(
                 name: "KernelsAVX512", dependencies: ["CIntrinsics", "KernelFormats", "KernelsFloat", "KernelsAVX2"],
                 path: emulatesAVX512 ? "Tests/EmulatedAVX512" : "Sources/Kernels/AVX512",

@@ -1,6 +1,6 @@
 import KernelFormats
 
-/// Products of packed weights and activations in `WideTile`s, of AVX-512.
+/// Products of packed weights and activations in `WideTile`s, of AVX-512 and AVX-VNNI.
 final class WideScheme: ProductScheme {
     fileprivate let kernels: WideKernels
 

@@ -4,10 +4,13 @@
     import KernelFormats
     import KernelsAVX2
     import KernelsAVX512
+    import KernelsAVXVNNI
 
     extension KernelSet {
-        static let ofProcessor: [KernelSet] =
-            KernelsAVX512.isSupported() ? [avx2, avx512] : cpu_has_avx2_fma_f16c() != 0 ? [avx2] : []
+        static let ofProcessor: [KernelSet] = [
+            (avx2, cpu_has_avx2_fma_f16c() != 0), (avxVNNI, KernelsAVXVNNI.isSupported()),
+            (avx512, KernelsAVX512.isSupported()),
+        ].compactMap { set, isSupported in isSupported ? set : nil }
 
         static let avx2: KernelSet = {
             var set = vectorKernels(.avx2)
@@ -29,6 +32,19 @@
                 guard $0.isQuantized else { return KernelSet.portable.quantize($0, $1, $2, $3, $4) }
                 KernelsAVX2.quantize($0, $1, importance: $2, into: $3, count: $4)
             }
+            return set
+        }()
+
+        /// Products of 8-bit integers by VNNI; the other kernels are AVX2.
+        static let avxVNNI: KernelSet = {
+            var set = avx2
+            set.tier = .avxVNNI
+            set.products = nil
+            set.wideProducts = WideKernels(
+                roundToken: KernelsAVXVNNI.roundToken, unpackPanel: KernelsAVXVNNI.unpackPanel,
+                multiplyTiles: KernelsAVXVNNI.multiplyTiles, multiplyTokens: KernelsAVXVNNI.multiplyTokens,
+                scaleResults: KernelsAVX2.scaleResults)
+            set.peaks.bytes = { _ = KernelsAVXVNNI.multiplyAddBytes(rounds: $0, 3) }
             return set
         }()
 

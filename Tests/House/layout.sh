@@ -11,7 +11,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 # The uses of the sources, a line each: the user and the used.
 imports() {
-    find Sources -name '*.swift' -type f | sort | xargs awk '
+    find -L Sources -name '*.swift' -type f | sort | xargs awk '
         /^ *(@[a-z_A-Z]+ +|public +|package +|internal +)*import +/ {
             split(FILENAME, path, "/")
             user = path[2] == "Kernels" || path[3] == "Program" ? path[2] "/" path[3] : path[2]

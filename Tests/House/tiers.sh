@@ -9,7 +9,7 @@
 set -euo pipefail
 
 failed=0
-for object in "$1"/Kernels{AVX2,AVX512,NEON,NEONMatrix}.build/*.o; do
+for object in "$1"/Kernels{AVX2,AVXVNNI,AVX512,NEON,NEONMatrix}.build/*.o; do
     [[ -e $object ]] || continue
     tier=$(basename "$(dirname "$object")" .build)
     while read -r name; do

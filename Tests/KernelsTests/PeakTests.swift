@@ -6,6 +6,7 @@ import Testing
     import CIntrinsics
     import KernelsAVX2
     import KernelsAVX512
+    import KernelsAVXVNNI
 #endif
 
 /// That the loops compute what they count.
@@ -54,6 +55,14 @@ import Testing
             }
             #expect(KernelsAVX2.multiplyAddWords(rounds: 1, 0x0101) == words)
             #expect(KernelsAVX2.multiplyAddBytes(rounds: 1, 1) == bytes)
+        }
+
+        @Test(.enabled(if: KernelsAVXVNNI.isSupported(), "this processor has no AVX-VNNI"))
+        func `the loop of AVX-VNNI multiplies and adds`() {
+            var bytes: Int32 = 0
+            // A lane's four bytes, each times 1, are added to the lane.
+            for start: Int32 in 1...12 { bytes ^= start * 0x0101_0101 + 4 * start }
+            #expect(KernelsAVXVNNI.multiplyAddBytes(rounds: 1, 1) == bytes)
         }
 
         @Test(.enabled(if: KernelsAVX512.isSupported(), "this processor has no AVX-512 with VNNI"))

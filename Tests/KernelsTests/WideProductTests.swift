@@ -1,23 +1,28 @@
 #if arch(x86_64)
     import KernelFormats
-    import KernelsAVX512
     import KernelsPortable
     import TestSupport
     import Testing
 
-    /// The integer products of AVX-512, against the same arithmetic in plain Swift, bit for bit, and against the file's
+    /// The integer products of AVX-512 and AVX-VNNI, against the same arithmetic in plain Swift, bit for bit, and against the file's
     /// weights turned into floats and multiplied in double precision.
-    @Suite(.enabled(if: KernelsAVX512.isSupported(), "this processor has no AVX-512 with VNNI"))
+    @Suite(.enabled(if: !WideTier.available.isEmpty, "this processor has no VNNI"))
     struct WideProductTests {
-        static let types = TensorType.allCases.filter { PackedLayout($0) != nil }
+        private static let types = ofTiers(TensorType.allCases.filter { PackedLayout($0) != nil })
+
+        /// Each of them for each tier that this processor has.
+        private static func ofTiers<Case>(_ cases: [Case]) -> [(WideTier, Case)] {
+            WideTier.available.flatMap { tier in cases.map { (tier, $0) } }
+        }
 
         /// Columns of the matrix: two slices, and for blocks of 32 or 64 part of a third.
         private static func columns(_ type: TensorType) -> Int { type.blockValues == 256 ? 512 : 576 }
 
         // MARK: Rounding
 
-        @Test(arguments: [(1, false), (2, true), (5, false), (6, true)])
-        func `rounds as the reference does`(column: Int, pair: Bool) {
+        @Test(arguments: WideTier.available, [(1, false), (2, true), (5, false), (6, true)])
+        func `rounds as the reference does`(tier: WideTier, place: (column: Int, pair: Bool)) {
+            let (column, pair) = place
             var generator = SeededGenerator(seed: 9)
             for magnitude: Float in [1, 1e-30, 1e30, 3e38, 700 * Float.leastNonzeroMagnitude, 0] {
                 var values = (0..<576).map { _ in magnitude * Float.random(in: -1...1, using: &generator) }
@@ -30,9 +35,8 @@
                 var expected = WideReference.Tile(shape, count: values.count)
                 expected.round(values, column: column - 1)
                 var found = expected.bytes.map { _ in UInt8(0) }
-                let scale = KernelsAVX512.roundToken(
-                    values, count: values.count, pair: pair, into: &found, sliceStride: WideTile.sliceBytes * 8,
-                    columns: 8, column: column - 1, next: values)
+                let scale = tier.roundToken(
+                    values, values.count, pair, &found, WideTile.sliceBytes * 8, 8, column - 1, values)
                 #expect(scale == expected.scales[column - 1])
                 #expect(found == expected.bytes)
                 // Half a step per value, where a step is at most an eighth more than the largest code needs, of a pair twice.
@@ -47,15 +51,14 @@
             }
         }
 
-        @Test(arguments: [false, true])
-        func `values that are not finite are not lost`(pair: Bool) {
+        @Test(arguments: WideTier.available, [false, true])
+        func `values that are not finite are not lost`(tier: WideTier, pair: Bool) {
             for bad in [Float.nan, -.nan, .infinity, -.infinity] {
                 for place in [0, 15, 16, 63] {
                     var values = [Float](repeating: 1, count: 64)
                     values[place] = bad
                     var tile = [UInt8](repeating: 0, count: WideTile.sliceBytes * 2)
-                    let scale = KernelsAVX512.roundToken(
-                        values, count: 64, pair: pair, into: &tile, sliceStride: 0, columns: 2, column: 0, next: values)
+                    let scale = tier.roundToken(values, 64, pair, &tile, 0, 2, 0, values)
                     #expect(scale.isNaN)
                 }
             }
@@ -64,9 +67,9 @@
         // MARK: Weights
 
         @Test(arguments: types)
-        func `a panel holds the file's weights`(type: TensorType) {
+        func `a panel holds the file's weights`(tier: WideTier, type: TensorType) {
             let columns = Self.columns(type)
-            let weights = WideReference.Weights(type, columns: columns)
+            let weights = WideReference.Weights(tier, type, columns: columns)
             let panel = weights.panel()
             for (row, values) in weights.rows.enumerated() {
                 let largest = values.map { abs($0) }.max()!
@@ -90,10 +93,11 @@
 
         @Test(arguments: types, shapes)
         func `multiplies tiles by panels`(
-            type: TensorType, shape: (columns: Int, pairs: Bool)
+            tierAndType: (WideTier, TensorType), shape: (columns: Int, pairs: Bool)
         ) {
+            let (tier, type) = tierAndType
             let columns = Self.columns(type)
-            let weights = WideReference.Weights(type, columns: columns)
+            let weights = WideReference.Weights(tier, type, columns: columns)
             let shape = WideReference.Shape(columns: shape.columns, pairs: shape.pairs)
             let panel = weights.panel()
             // The last place of the tile is not used.
@@ -120,10 +124,10 @@
             }
         }
 
-        @Test(arguments: [false, true])
-        func `the largest sums keep their bits`(pairs: Bool) {
+        @Test(arguments: WideTier.available, [false, true])
+        func `the largest sums keep their bits`(tier: WideTier, pairs: Bool) {
             // Codes of -128, and a scale that is a power of two.
-            let weights = WideReference.Weights(.Q8_0, columns: 256, filledWith: 0x80)
+            let weights = WideReference.Weights(tier, .Q8_0, columns: 256, filledWith: 0x80)
             let shape = WideReference.Shape(columns: pairs ? 4 : 2, pairs: pairs)
             let tile = WideReference.Tile(
                 shape, tokens: [Array(repeating: 1, count: 256), Array(repeating: -1, count: 256)])
@@ -137,9 +141,11 @@
         }
 
         @Test(arguments: types)
-        func `a few tokens by packed weights are what they are in tiles, alone or together`(type: TensorType) {
+        func `a few tokens by packed weights are what they are in tiles, alone or together`(
+            tier: WideTier, type: TensorType
+        ) {
             let columns = Self.columns(type)
-            let weights = WideReference.Weights(type, columns: columns)
+            let weights = WideReference.Weights(tier, type, columns: columns)
             let panel = weights.panel()
             for tokens in 1...8 {
                 let shape = WideReference.Shape(columns: WideTile.streamedColumns(tokens), pairs: true)
@@ -164,9 +170,9 @@
             }
         }
 
-        @Test(arguments: [32, 256, 288, 576])
-        func `split weights are the same weights`(columns: Int) {
-            let weights = WideReference.Weights(.Q8_0, columns: columns)
+        @Test(arguments: WideTier.available, [32, 256, 288, 576])
+        func `split weights are the same weights`(tier: WideTier, columns: Int) {
+            let weights = WideReference.Weights(tier, .Q8_0, columns: columns)
             #expect(weights.splitPanelsAreSame())
             for tokens in 1...WideTile.streamedTokens {
                 let shape = WideReference.Shape(columns: WideTile.streamedColumns(tokens), pairs: true)
@@ -183,9 +189,10 @@
         }
 
         /// The leading part of a code has its six upper bits: `code & 252`.
-        @Test func `bounds are products with the leading part, less what is given`() {
+        @Test(arguments: WideTier.available)
+        func `bounds are products with the leading part, less what is given`(tier: WideTier) {
             let columns = 288
-            let weights = WideReference.Weights(.Q8_0, columns: columns, filledWith: 0x37)
+            let weights = WideReference.Weights(tier, .Q8_0, columns: columns, filledWith: 0x37)
             let scale = Double(Float16(bitPattern: 0x3737))
             for tokens in 1...WideTile.streamedTokens {
                 let shape = WideReference.Shape(columns: WideTile.streamedColumns(tokens), pairs: true)
@@ -207,10 +214,10 @@
             }
         }
 
-        @Test(arguments: [TensorType.Q4_0, .Q8_0, .Q2_K, .Q4_K, .Q6_K, .MXFP4])
-        func `rows with scales of zero are zero`(type: TensorType) {
+        @Test(arguments: ofTiers([TensorType.Q4_0, .Q8_0, .Q2_K, .Q4_K, .Q6_K, .MXFP4]))
+        func `rows with scales of zero are zero`(tier: WideTier, type: TensorType) {
             let columns = Self.columns(type)
-            let weights = WideReference.Weights(type, columns: columns, filledWith: 0)
+            let weights = WideReference.Weights(tier, type, columns: columns, filledWith: 0)
             let tile = WideReference.Tile(
                 WideReference.Shape(columns: 6, pairs: true), tokens: 3, count: columns, seed: 7)
             var c = [Float](repeating: 0, count: IntegerTile.resultFloats)

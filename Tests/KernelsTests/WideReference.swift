@@ -1,10 +1,54 @@
 #if arch(x86_64)
     import KernelFormats
     import KernelsAVX512
+    import KernelsAVXVNNI
     import KernelsPortable
     import TestSupport
 
-    /// The arithmetic of the AVX-512 integer products in plain Swift.
+    /// The tiers that multiply `WideTile`s.
+    enum WideTier: CaseIterable {
+        case avxVNNI, avx512
+
+        static let available =
+            (KernelsAVXVNNI.isSupported() ? [avxVNNI] : []) + (KernelsAVX512.isSupported() ? [avx512] : [])
+
+        var roundToken:
+            (
+                UnsafePointer<Float>, _ count: Int, _ pair: Bool, UnsafeMutableRawPointer, _ sliceStride: Int,
+                _ columns: Int, _ column: Int, _ next: UnsafePointer<Float>
+            ) -> Float
+        {
+            switch self {
+            case .avxVNNI: KernelsAVXVNNI.roundToken
+            case .avx512: KernelsAVX512.roundToken
+            }
+        }
+
+        var unpackPanel:
+            (PackedLayout, UnsafeRawPointer, _ trailing: UnsafeRawPointer?, Int, UnsafeMutableRawPointer) -> Void
+        {
+            switch self {
+            case .avxVNNI: KernelsAVXVNNI.unpackPanel
+            case .avx512: KernelsAVX512.unpackPanel
+            }
+        }
+
+        var multiplyTiles: (WideProduct) -> Void {
+            switch self {
+            case .avxVNNI: KernelsAVXVNNI.multiplyTiles
+            case .avx512: KernelsAVX512.multiplyTiles
+            }
+        }
+
+        var multiplyTokens: (PackedProduct) -> Void {
+            switch self {
+            case .avxVNNI: KernelsAVXVNNI.multiplyTokens
+            case .avx512: KernelsAVX512.multiplyTokens
+            }
+        }
+    }
+
+    /// The arithmetic of their products in plain Swift.
     enum WideReference {
         struct Shape {
             let columns: Int
@@ -170,6 +214,7 @@
 
         /// A group of 16 rows, packed, and what they are as floats.
         struct Weights {
+            let tier: WideTier
             let layout: PackedLayout
             let columns: Int
             let packed: [UInt8]
@@ -178,7 +223,8 @@
             private let file: [UInt8]
 
             /// - Parameter byte: All bytes of the file.
-            init(_ type: TensorType, columns: Int, filledWith byte: UInt8? = nil) {
+            init(_ tier: WideTier, _ type: TensorType, columns: Int, filledWith byte: UInt8? = nil) {
+                self.tier = tier
                 layout = PackedLayout(type)!
                 self.columns = columns
                 let rowBytes = type.bytes(forValues: columns)!
@@ -207,9 +253,9 @@
                 for block in stride(from: 0, to: blocks, by: blocksOfSlice) {
                     var panel = [UInt8](repeating: 0, count: WidePanel.sliceBytes)
                     packed.withUnsafeBytes {
-                        KernelsAVX512.unpackPanel(
-                            layout, $0.baseAddress! + block * layout.blockBytes,
-                            count: min(blocksOfSlice, blocks - block), into: &panel)
+                        tier.unpackPanel(
+                            layout, $0.baseAddress! + block * layout.blockBytes, nil,
+                            min(blocksOfSlice, blocks - block), &panel)
                     }
                     slices.append(panel)
                 }
@@ -226,7 +272,7 @@
                     tiles.withUnsafeBytes { tiles in
                         panels.panel.withUnsafeBytes { all in
                             c.withUnsafeMutableBufferPointer { c in
-                                KernelsAVX512.multiplyTiles(
+                                tier.multiplyTiles(
                                     WideProduct(
                                         layout: layout, tiles: tiles.baseAddress!, tileCount: count,
                                         columns: tile.shape.columns, pairs: tile.shape.pairs,
@@ -249,7 +295,7 @@
                 tile.bytes.withUnsafeBytes { bytes in
                     all.withUnsafeBytes { all in
                         c.withUnsafeMutableBufferPointer { c in
-                            KernelsAVX512.multiplyTokens(
+                            tier.multiplyTokens(
                                 PackedProduct(
                                     layout: layout, tile: bytes.baseAddress!, tokens: tokens, scales: scales,
                                     weights: all.baseAddress!, groups: groups,
@@ -271,7 +317,7 @@
                         trailing.withUnsafeBytes { trailing in
                             c.withUnsafeMutableBufferPointer { c in
                                 func run(_ bounds: UnsafePointer<Float>?) {
-                                    KernelsAVX512.multiplyTokens(
+                                    tier.multiplyTokens(
                                         PackedProduct(
                                             layout: layout, tile: bytes.baseAddress!, tokens: tokens, scales: scales,
                                             weights: leading.baseAddress!, groups: groups, blocks: columns / 32,
@@ -308,10 +354,10 @@
                     var panel = [UInt8](repeating: 0, count: WidePanel.sliceBytes)
                     leading.withUnsafeBytes { leading in
                         trailing.withUnsafeBytes { trailing in
-                            KernelsAVX512.unpackPanel(
+                            tier.unpackPanel(
                                 layout, leading.baseAddress! + 8 * index * layout.blockBytes,
-                                trailing: trailing.baseAddress! + 8 * index * PackedLayout.trailingBytes,
-                                count: min(8, columns / 32 - 8 * index), into: &panel)
+                                trailing.baseAddress! + 8 * index * PackedLayout.trailingBytes,
+                                min(8, columns / 32 - 8 * index), &panel)
                         }
                     }
                     return panel == slice

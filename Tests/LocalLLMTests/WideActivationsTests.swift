@@ -6,7 +6,7 @@ import Tiers
 @testable import LocalLLM
 
 /// Kernels read a place in memory from each column of a tile, so none may be left as it was.
-@Suite(.enabled(if: KernelSet.best.wideProducts != nil, "this processor has no AVX-512 with VNNI"))
+@Suite(.enabled(if: KernelSet.best.wideProducts != nil, "this processor has no VNNI"))
 struct WideActivationsTests {
     @Test(arguments: 17...30, [0, 1, 4])
     func `all columns of a tile hold numbers, whatever its memory held`(tokens: Int, paired: Int) throws {

@@ -78,6 +78,7 @@ extension KernelSet: CustomStringConvertible {
         switch tier {
         case .portable: "portable"
         case .avx2: "AVX2"
+        case .avxVNNI: "AVX2 with VNNI"
         case .avx512: "AVX-512 with VNNI"
         case .neon: "NEON with dot product"
         case .neonMatrix: "NEON with int8 and bf16 matrix multiply"

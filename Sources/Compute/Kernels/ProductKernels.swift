@@ -51,7 +51,7 @@ package typealias ScaleResults =
         UnsafePointer<Float>, _ stride: Int, _ groups: Int, _ scale: Float, UnsafeMutablePointer<Float>
     ) -> Void
 
-/// Integer products with activations in `WideTile`s, of the AVX-512 tier; the tier's functions document the arguments.
+/// Integer products with activations in `WideTile`s, of AVX-512 and AVX-VNNI; the tiers' functions document the arguments.
 package struct WideKernels: Sendable {
     package typealias RoundToken =
         @Sendable (

@@ -54,3 +54,10 @@ struct EightIntegers: IntegerVector {
         return EightFloats(_mm256_blendv_ps(y.v, x.v, _mm256_castsi256_ps(isWithin)))
     }
 }
+
+/// The exponent of the largest magnitude, as a float's bits, in 1...253; 255 if a value is not finite.
+///
+/// - Parameter count: A multiple of 8.
+public func largestExponent(_ values: UnsafePointer<Float>, count: Int) -> Int32 {
+    largestExponent(EightIntegers.self, values, count: count)
+}

@@ -10,6 +10,12 @@ static inline int cpu_has_avx2_fma_f16c(void) {
          (ecx & bit_F16C);
 }
 
+// The compiler of Swift 6.0 does not know the name of AVX-VNNI either.
+static inline int cpu_has_avx_vnni(void) {
+  unsigned eax, ebx, ecx, edx;
+  return cpu_has_avx2_fma_f16c() && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && (eax & 1 << 4);
+}
+
 static inline int cpu_has_avx512_vnni(void) {
   __builtin_cpu_init();
   return cpu_has_avx2_fma_f16c() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -71,6 +77,8 @@ AVX2_FUNCTION __m256i in_order(__m256i a) { __asm__("" : "+x"(a)); return a; }
 AVX512_FUNCTION __m512i in_order_wide(__m512i a) { __asm__("" : "+v"(a)); return a; }
 // The same pointer, but the compiler cannot know: it reads from memory again instead of keeping values in registers.
 static inline __attribute__((always_inline)) const void *to_read_again(const void *p) { __asm__("" : "+r"(p)); return p; }
+// Loads behind it are not moved before it, where they would keep registers busy.
+static inline __attribute__((always_inline)) void loads_stay_behind(void) { __asm__ volatile("" ::: "memory"); }
 // The same value, computed here and not later.
 AVX512_FUNCTION __m512 at_once(__m512 a) { __asm__ volatile("" : "+v"(a)); return a; }
 

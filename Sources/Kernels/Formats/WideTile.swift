@@ -1,4 +1,4 @@
-/// Quantized activations in the layout of the AVX-512 kernels: integers, a scale per token, a factor per 32 columns.
+/// Quantized activations in the layout of the kernels with VNNI: integers, a scale per token, a factor per 32 columns.
 ///
 /// These kernels are limited by the units that multiply. A factor is therefore `(1 + e/8) · 2^a`, e in 0...7: a panel has
 /// the eight multiples of each of its scales, and 2^a costs a subtraction, which other units execute. The integer sum starts
@@ -50,7 +50,7 @@ public enum WideTile {
     public static let sliceBytes = 448
 }
 
-/// Unpacked weights of a group of 16 rows for the AVX-512 kernels. For each 32 columns of the matrix a panel has
+/// Unpacked weights of a group of 16 rows for the kernels with VNNI. For each 32 columns of the matrix a panel has
 ///
 ///     codes    [8 steps][16 rows][4] u8
 ///     scales   [segments][8][16] f32    not 0; 1, 1.125, ... 1.875 times the scale of the weights

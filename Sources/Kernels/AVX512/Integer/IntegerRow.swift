@@ -1,7 +1,7 @@
 // Up to eight tokens times packed weights, for decoding: weights are streamed from memory and unpacked in registers.
 //
 // Results are bit for bit those of `multiplyTiles` for the same tokens. The sums of eight tokens by a group of rows, or of
-// four by two groups, which share each broadcast of activations, are what the registers hold.
+// four by two groups, which share each broadcast of activations, are what the registers of AVX-512 hold.
 
 import CIntrinsics
 public import KernelFormats
@@ -47,22 +47,23 @@ private protocol Shape {
 
 private enum OneToken: Shape {
     static var tokens: Int { 1 }
-    static var both: Bool { false }
+    /// Two registers for each 16 sums give four chains of additions, which is too few for their latency.
+    static var both: Bool { !sharesBroadcasts }
 }
 
 private enum TwoTokens: Shape {
     static var tokens: Int { 2 }
-    static var both: Bool { true }
+    static var both: Bool { sharesBroadcasts }
 }
 
 private enum ThreeTokens: Shape {
     static var tokens: Int { 3 }
-    static var both: Bool { true }
+    static var both: Bool { sharesBroadcasts }
 }
 
 private enum FourTokens: Shape {
     static var tokens: Int { 4 }
-    static var both: Bool { true }
+    static var both: Bool { sharesBroadcasts }
 }
 
 private enum SixTokens: Shape {

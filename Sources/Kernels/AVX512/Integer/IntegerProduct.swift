@@ -113,9 +113,13 @@ private struct Sums {
     /// One step: four columns of the weight matrix.
     @inline(__always)
     mutating func add(_ w: Panels<__m512i>, _ x: UnsafePointer<Int32>) {
-        let (x0, x1) = (_mm512_set1_epi32(x[0]), _mm512_set1_epi32(x[1]))
+        // With 16 registers there is one for activations, beside twelve sums and the weights.
+        if !sharesBroadcasts { loads_stay_behind() }
+        let x0 = _mm512_set1_epi32(x[0])
         first.0 = _mm512_dpbusd_epi32(first.0, w.0, x0)
         first.1 = _mm512_dpbusd_epi32(first.1, w.1, x0)
+        if !sharesBroadcasts { loads_stay_behind() }
+        let x1 = _mm512_set1_epi32(x[1])
         second.0 = _mm512_dpbusd_epi32(second.0, w.0, x1)
         second.1 = _mm512_dpbusd_epi32(second.1, w.1, x1)
     }
@@ -206,10 +210,10 @@ private struct Results {
     @inline(__always)
     func write(_ c: Panels<UnsafeMutablePointer<Float>>, pairs: Bool) {
         _mm512_storeu_ps(c.0, first.0)
-        _mm512_storeu_ps(c.1, first.1)
+        if sharesBroadcasts { _mm512_storeu_ps(c.1, first.1) }
         guard !pairs else { return }
         _mm512_storeu_ps(c.0 + PackedLayout.rows, second.0)
-        _mm512_storeu_ps(c.1 + PackedLayout.rows, second.1)
+        if sharesBroadcasts { _mm512_storeu_ps(c.1 + PackedLayout.rows, second.1) }
     }
 }
 
@@ -233,6 +237,7 @@ private func multiply<Kind: PanelKind>(
     let (count, center) = (product.panelCount, product.layout.format.center)
     // 0 where results begin with 0.
     let mask: __mmask16 = product.accumulate ? 0xffff : 0
+    let panelsAtOnce = sharesBroadcasts ? 2 : 1
     var (tile, c, destination) = (product.tiles, product.c, product.destination)
     let tokens = pairs ? twos : 2 &* twos
     for _ in 0..<product.tileCount {
@@ -245,16 +250,16 @@ private func multiply<Kind: PanelKind>(
         var nextTile = tile + WideTile.sliceBytes &* 2 &* twos
         var nextResults = UnsafeRawPointer(c + count &* IntegerTile.resultFloats)
         var panel = product.panels
-        for index in stride(from: 0, to: count, by: 2) {
+        for index in stride(from: 0, to: count, by: panelsAtOnce) {
             // An odd last panel is multiplied twice.
-            let hasSecond = index &+ 1 < count
+            let hasSecond = sharesBroadcasts && index &+ 1 < count
             let panels = (panel, hasSecond ? panel + WidePanel.sliceBytes : panel)
             multiply(
                 Kind.self, twos, pairs, tile, numbers, panels, parts: product.parts,
                 (c, hasSecond ? c + IntegerTile.resultFloats : c), mask, nextTile, nextResults)
             nextTile += 64 &* linesAhead.tile &* product.parts
             nextResults += 64 &* linesAhead.results &* product.parts
-            panel += 2 &* WidePanel.sliceBytes
+            panel += panelsAtOnce &* WidePanel.sliceBytes
             c += (hasSecond ? 2 : 1) &* IntegerTile.resultFloats
         }
         tile += WideTile.sliceBytes &* 2 &* twos

@@ -2,7 +2,7 @@
 
 import CIntrinsics
 import KernelFormats
-import KernelsFloat
+import KernelsAVX2
 
 /// Quantizes a token to one column of a tile, or to two, and returns its scale, a power of two.
 ///
@@ -21,7 +21,7 @@ public func roundToken(
     _ values: UnsafePointer<Float>, count: Int, pair: Bool, into slices: UnsafeMutableRawPointer, sliceStride: Int,
     columns: Int, column: Int, next: UnsafePointer<Float>
 ) -> Float {
-    let exponent = largestExponent(SixteenIntegers.self, values, count: count)
+    let exponent = largestExponent(values, count: count)
     let down = Float(bitPattern: UInt32(bitPattern: 254 &- exponent) << 23)
     let parts = count / 32
     var slice = slices

@@ -1,0 +1,1 @@
+../../Sources/Kernels/AVXVNNI/Halves.swift
