@@ -2,7 +2,7 @@
 //
 // `vpdpbusd` multiplies 64 weight codes (unsigned bytes) by 64 activation codes (signed) and adds groups of four to
 // 32-bit sums: two per cycle with a latency of four, so at least eight independent sums are needed. Two panels by six
-// columns are twelve.
+// columns are twelve. With AVX-VNNI, where a register is two of 256 bits, one panel by six columns are as many.
 //
 // All multiplications share two units, so there are few others: the sums start with what the center of the codes amounts
 // to, a factor of activations takes one subtraction (see `WideTile`), and the minimums of K formats are integers, four
@@ -113,12 +113,12 @@ private struct Sums {
     /// One step: four columns of the weight matrix.
     @inline(__always)
     mutating func add(_ w: Panels<__m512i>, _ x: UnsafePointer<Int32>) {
-        // With 16 registers there is one for activations, beside twelve sums and the weights.
-        if !sharesBroadcasts { loads_stay_behind() }
+        // Beside twelve sums and the weights, 16 registers hold one vector of activations.
+        if !fitsTwoGroups { loads_stay_behind() }
         let x0 = _mm512_set1_epi32(x[0])
         first.0 = _mm512_dpbusd_epi32(first.0, w.0, x0)
         first.1 = _mm512_dpbusd_epi32(first.1, w.1, x0)
-        if !sharesBroadcasts { loads_stay_behind() }
+        if !fitsTwoGroups { loads_stay_behind() }
         let x1 = _mm512_set1_epi32(x[1])
         second.0 = _mm512_dpbusd_epi32(second.0, w.0, x1)
         second.1 = _mm512_dpbusd_epi32(second.1, w.1, x1)
@@ -210,10 +210,10 @@ private struct Results {
     @inline(__always)
     func write(_ c: Panels<UnsafeMutablePointer<Float>>, pairs: Bool) {
         _mm512_storeu_ps(c.0, first.0)
-        if sharesBroadcasts { _mm512_storeu_ps(c.1, first.1) }
+        if fitsTwoGroups { _mm512_storeu_ps(c.1, first.1) }
         guard !pairs else { return }
         _mm512_storeu_ps(c.0 + PackedLayout.rows, second.0)
-        if sharesBroadcasts { _mm512_storeu_ps(c.1 + PackedLayout.rows, second.1) }
+        if fitsTwoGroups { _mm512_storeu_ps(c.1 + PackedLayout.rows, second.1) }
     }
 }
 
@@ -237,7 +237,7 @@ private func multiply<Kind: PanelKind>(
     let (count, center) = (product.panelCount, product.layout.format.center)
     // 0 where results begin with 0.
     let mask: __mmask16 = product.accumulate ? 0xffff : 0
-    let panelsAtOnce = sharesBroadcasts ? 2 : 1
+    let panelsAtOnce = fitsTwoGroups ? 2 : 1
     var (tile, c, destination) = (product.tiles, product.c, product.destination)
     let tokens = pairs ? twos : 2 &* twos
     for _ in 0..<product.tileCount {
@@ -252,7 +252,7 @@ private func multiply<Kind: PanelKind>(
         var panel = product.panels
         for index in stride(from: 0, to: count, by: panelsAtOnce) {
             // An odd last panel is multiplied twice.
-            let hasSecond = sharesBroadcasts && index &+ 1 < count
+            let hasSecond = fitsTwoGroups && index &+ 1 < count
             let panels = (panel, hasSecond ? panel + WidePanel.sliceBytes : panel)
             multiply(
                 Kind.self, twos, pairs, tile, numbers, panels, parts: product.parts,

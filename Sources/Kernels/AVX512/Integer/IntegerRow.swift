@@ -47,23 +47,23 @@ private protocol Shape {
 
 private enum OneToken: Shape {
     static var tokens: Int { 1 }
-    /// Two registers for each 16 sums give four chains of additions, which is too few for their latency.
-    static var both: Bool { !sharesBroadcasts }
+    /// With AVX-VNNI one group would be four chains of additions, too few for their latency.
+    static var both: Bool { !fitsTwoGroups }
 }
 
 private enum TwoTokens: Shape {
     static var tokens: Int { 2 }
-    static var both: Bool { sharesBroadcasts }
+    static var both: Bool { fitsTwoGroups }
 }
 
 private enum ThreeTokens: Shape {
     static var tokens: Int { 3 }
-    static var both: Bool { sharesBroadcasts }
+    static var both: Bool { fitsTwoGroups }
 }
 
 private enum FourTokens: Shape {
     static var tokens: Int { 4 }
-    static var both: Bool { sharesBroadcasts }
+    static var both: Bool { fitsTwoGroups }
 }
 
 private enum SixTokens: Shape {
