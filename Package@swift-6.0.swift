@@ -46,7 +46,7 @@ let tierTargets: [Target] =
                 name: "KernelsAVX2", dependencies: ["CIntrinsics", "KernelFormats", "KernelsFloat"],
                 path: "Sources/Kernels/AVX2", swiftSettings: kernel + [.unsafeFlags(avx2Flags)]),
             .target(
-                name: "KernelsAVXVNNI", dependencies: ["CIntrinsics", "KernelFormats", "KernelsAVX2"],
+                name: "KernelsAVXVNNI", dependencies: ["CIntrinsics", "KernelFormats", "KernelsFloat", "KernelsAVX2"],
                 path: "Sources/Kernels/AVXVNNI", swiftSettings: kernel + [.unsafeFlags(avxVNNIFlags)]),
             .target(
                 name: "KernelsAVX512", dependencies: ["CIntrinsics", "KernelFormats", "KernelsFloat", "KernelsAVX2"],

@@ -35,7 +35,7 @@
             return set
         }()
 
-        /// Products of 8-bit integers by VNNI; the other kernels are AVX2.
+        /// Products of integers, in attention too, by VNNI; the other kernels are AVX2.
         static let avxVNNI: KernelSet = {
             var set = avx2
             set.tier = .avxVNNI
@@ -44,6 +44,13 @@
                 roundToken: KernelsAVXVNNI.roundToken, unpackPanel: KernelsAVXVNNI.unpackPanel,
                 multiplyTiles: KernelsAVXVNNI.multiplyTiles, multiplyTokens: KernelsAVXVNNI.multiplyTokens,
                 scaleResults: KernelsAVX2.scaleResults)
+            set.wordAttention = WordAttentionKernels(
+                roundQueries: KernelsAVX2.roundQueries, roundByteQueries: nil, roundPage: KernelsAVX2.roundPage,
+                roundHalves: KernelsAVX2.roundHalves, attend: KernelsAVXVNNI.attendWords)
+            set.words = WordKernels(
+                roundWords: KernelsAVX2.roundWords, unpackWords: KernelsAVX2.unpackWords,
+                multiplyWords: KernelsAVXVNNI.multiplyWords, scaleResults: KernelsAVX2.scaleResults)
+            set.peaks.words = { _ = KernelsAVXVNNI.multiplyAddWords(rounds: $0, 3) }
             set.peaks.bytes = { _ = KernelsAVXVNNI.multiplyAddBytes(rounds: $0, 3) }
             return set
         }()

@@ -58,10 +58,15 @@ import Testing
         }
 
         @Test(.enabled(if: KernelsAVXVNNI.isSupported(), "this processor has no AVX-VNNI"))
-        func `the loop of AVX-VNNI multiplies and adds`() {
-            var bytes: Int32 = 0
-            // A lane's four bytes, each times 1, are added to the lane.
-            for start: Int32 in 1...12 { bytes ^= start * 0x0101_0101 + 4 * start }
+        func `the loops of AVX-VNNI multiply and add`() {
+            var (words, bytes): (Int32, Int32) = (0, 0)
+            for start: Int32 in 1...12 {
+                // As those of AVX2.
+                words ^= start * 0x0101_0101 + 2 * start * 0x0101 * 0x0101
+                // A lane's four bytes, each times 1, are added to the lane.
+                bytes ^= start * 0x0101_0101 + 4 * start
+            }
+            #expect(KernelsAVXVNNI.multiplyAddWords(rounds: 1, 0x0101) == words)
             #expect(KernelsAVXVNNI.multiplyAddBytes(rounds: 1, 1) == bytes)
         }
 

@@ -4,6 +4,7 @@
     import KernelFormats
     import KernelsAVX2
     import KernelsAVX512
+    import KernelsAVXVNNI
     import TestSupport
     import Testing
 
@@ -11,31 +12,34 @@
     @Suite(.enabled(if: cpu_has_avx2_fma_f16c() != 0, "this processor has no AVX2"))
     struct WordAttentionTests {
         enum Tier: CaseIterable, Sendable {
-            case avx2, avx512
+            case avx2, avxVNNI, avx512
 
             /// Those that this processor has.
-            static let all = KernelsAVX512.isSupported() ? allCases : [.avx2]
+            static let all =
+                [.avx2] + (KernelsAVXVNNI.isSupported() ? [avxVNNI] : [])
+                + (KernelsAVX512.isSupported() ? [avx512] : [])
             /// For keys of 16 bits, and of 8 bits.
             static let ofKeys = all.map { ($0, false) } + (KernelsAVX512.isSupported() ? [(.avx512, true)] : [])
 
             func roundQueries(_ queries: inout [Float], width: Int, scales: inout [Float]) {
-                let round = self == .avx2 ? KernelsAVX2.roundQueries : KernelsAVX512.roundQueries
+                let round = self == .avx512 ? KernelsAVX512.roundQueries : KernelsAVX2.roundQueries
                 round(&queries, width, &scales)
             }
 
             func roundPage(_ floats: [Float], into page: WordPage) {
-                let round = self == .avx2 ? KernelsAVX2.roundPage : KernelsAVX512.roundPage
+                let round = self == .avx512 ? KernelsAVX512.roundPage : KernelsAVX2.roundPage
                 round(floats, page)
             }
 
             func roundHalves(_ halves: [UInt16], into page: WordPage) {
-                let round = self == .avx2 ? KernelsAVX2.roundHalves : KernelsAVX512.roundHalves
+                let round = self == .avx512 ? KernelsAVX512.roundHalves : KernelsAVX2.roundHalves
                 halves.withUnsafeBytes { round($0.baseAddress!, page, $0.baseAddress!) }
             }
 
             func attend(_ work: WordAttention) {
                 switch self {
                 case .avx2: KernelsAVX2.attendWords(work)
+                case .avxVNNI: KernelsAVXVNNI.attendWords(work)
                 case .avx512: KernelsAVX512.attendWords(work)
                 }
             }

@@ -3,6 +3,7 @@
     import KernelFormats
     import KernelsAVX2
     import KernelsAVX512
+    import KernelsAVXVNNI
     import KernelsPortable
     import TestSupport
     import Testing
@@ -13,28 +14,31 @@
         private static let types: [TensorType] = [.F16, .BF16]
 
         enum Tier: CaseIterable, Sendable {
-            case avx2, avx512
+            case avx2, avxVNNI, avx512
 
             /// Those that this processor has.
-            static let all = KernelsAVX512.isSupported() ? allCases : [.avx2]
+            static let all =
+                [.avx2] + (KernelsAVXVNNI.isSupported() ? [avxVNNI] : [])
+                + (KernelsAVX512.isSupported() ? [avx512] : [])
 
             func roundWords(
                 _ values: [Float], _ slices: UnsafeMutableRawPointer, sliceStride: Int, token: Int
             ) -> Float {
-                let round = self == .avx2 ? KernelsAVX2.roundWords : KernelsAVX512.roundWords
+                let round = self == .avx512 ? KernelsAVX512.roundWords : KernelsAVX2.roundWords
                 return round(values, values.count, slices, sliceStride, token)
             }
 
             func unpackWords(
                 _ type: TensorType, _ weights: [UInt8], columns: Int, into panel: UnsafeMutableRawPointer
             ) {
-                let unpack = self == .avx2 ? KernelsAVX2.unpackWords : KernelsAVX512.unpackWords
+                let unpack = self == .avx512 ? KernelsAVX512.unpackWords : KernelsAVX2.unpackWords
                 unpack(type, weights, columns, panel)
             }
 
             func multiplyWords(_ product: WordProduct) {
                 switch self {
                 case .avx2: KernelsAVX2.multiplyWords(product)
+                case .avxVNNI: KernelsAVXVNNI.multiplyWords(product)
                 case .avx512: KernelsAVX512.multiplyWords(product)
                 }
             }

@@ -7,7 +7,7 @@ package struct PeakLoops: Sendable {
     /// Operations per round of each loop.
     package let operations: (floats: Int, words: Int, bytes: Int)
     package let floats: Loop
-    package let words: Loop
+    package var words: Loop
     package var bytes: Loop
     /// Reads memory with loads as wide as the kernels'.
     package var read: @Sendable (_ memory: UnsafeRawPointer, _ bytes: Int) -> UInt64 = KernelsPortable.readAll

@@ -75,7 +75,7 @@ enum PackedIQ1_S: PackedFormat {
         let packed = bytes(block + 32, part >> 1)
         let scale = times(shared, odd(field(packed, 4 &* (part & 1), 3)))
         // The code is the value plus 1; the shift of ±1/8 goes to the offset.
-        let isNegative = floats(unsigned: field(packed, 4 &* (part & 1) &+ 3, 1))
+        let isNegative = rows16(unsigned: field(packed, 4 &* (part & 1) &+ 3, 1))
         return (scale, times(scale, (shift(isNegative.0), shift(isNegative.1))))
     }
     @inline(__always)
@@ -89,7 +89,7 @@ enum PackedIQ1_S: PackedFormat {
 /// `2 · scale + 1`.
 @inline(__always)
 private func odd(_ codes: __m128i) -> Rows16 {
-    let (scale, one, two) = (floats(unsigned: codes), _mm256_set1_ps(1), _mm256_set1_ps(2))
+    let (scale, one, two) = (rows16(unsigned: codes), _mm256_set1_ps(1), _mm256_set1_ps(2))
     return (_mm256_fmadd_ps(scale.0, two, one), _mm256_fmadd_ps(scale.1, two, one))
 }
 

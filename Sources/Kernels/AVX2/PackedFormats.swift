@@ -230,8 +230,8 @@ extension PackedWithSixBits {
         let high = bytes(block + 64 + 128, part >> 1)
         let place = 4 &* (part & 1)
         return (
-            times(shared.0, floats(unsigned: sixBits(low, 0, high, place))),
-            times(shared.1, floats(unsigned: sixBits(low, 4, high, place &+ 2)))
+            times(shared.0, rows16(unsigned: sixBits(low, 0, high, place))),
+            times(shared.1, rows16(unsigned: sixBits(low, 4, high, place &+ 2)))
         )
     }
 }
@@ -340,7 +340,7 @@ enum PackedQ6_K: PackedFormat {
     static func scales(
         _ shared: Rows16, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
     ) -> (scale: Rows16, offset: Rows16) {
-        let scale = times(shared, floats(signed: bytes(block + 32, 2 &* part &+ segment)))
+        let scale = times(shared, rows16(signed: bytes(block + 32, 2 &* part &+ segment)))
         return (scale, times(scale, 32))
     }
 }
@@ -358,8 +358,8 @@ enum PackedQ2_K: PackedFormat {
     ) -> (scale: Rows16, offset: Rows16) {
         let packed = bytes(block + 64, 2 &* part &+ segment)
         return (
-            times(shared.0, floats(unsigned: field(packed, 0, 4))),
-            times(shared.1, floats(unsigned: field(packed, 4, 4)))
+            times(shared.0, rows16(unsigned: field(packed, 0, 4))),
+            times(shared.1, rows16(unsigned: field(packed, 4, 4)))
         )
     }
 }
@@ -379,7 +379,7 @@ enum PackedQ3_K: PackedFormat {
     ) -> (scale: Rows16, offset: Rows16) {
         let low = bytes(block + 32, part)
         let high = bytes(block + 32 + 128, part >> 1)
-        let code = floats(unsigned: sixBits(low, 4 &* segment, high, 4 &* (part & 1) &+ 2 &* segment))
+        let code = rows16(unsigned: sixBits(low, 4 &* segment, high, 4 &* (part & 1) &+ 2 &* segment))
         let middle = _mm256_set1_ps(32)
         let scale = times(shared, (_mm256_sub_ps(code.0, middle), _mm256_sub_ps(code.1, middle)))
         return (scale, times(scale, 4))
@@ -395,7 +395,7 @@ enum PackedIQ4_XS: PackedIQ4Levels {
     ) -> (scale: Rows16, offset: Rows16) {
         let low = bytes(block + 32, part >> 1)
         let high = bytes(block + 32 + 64, part >> 2)
-        let code = floats(unsigned: sixBits(low, 4 &* (part & 1), high, 2 &* (part & 3)))
+        let code = rows16(unsigned: sixBits(low, 4 &* (part & 1), high, 2 &* (part & 3)))
         let middle = _mm256_set1_ps(32)
         let scale = times(shared, (_mm256_sub_ps(code.0, middle), _mm256_sub_ps(code.1, middle)))
         return (scale, times(scale, 128))

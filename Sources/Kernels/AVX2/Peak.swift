@@ -35,7 +35,7 @@ public func multiplyAddFloats(rounds: Int, _ factor: Float) -> Float {
     }
     let low = _mm256_add_ps(_mm256_add_ps(_mm256_add_ps(a, b), _mm256_add_ps(c, d)), _mm256_add_ps(e, f))
     let high = _mm256_add_ps(_mm256_add_ps(_mm256_add_ps(g, h), _mm256_add_ps(i, j)), _mm256_add_ps(k, l))
-    return sum(_mm256_add_ps(low, high))
+    return sumOfLanes(_mm256_add_ps(low, high))
 }
 
 /// `vpmaddwd`, then `vpaddd`.

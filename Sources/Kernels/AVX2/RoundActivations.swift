@@ -2,6 +2,7 @@
 
 import CIntrinsics
 import KernelFormats
+import KernelsFloat
 
 /// Quantizes a token to one column of a tile, or to two, and returns its scale, by which results must be multiplied: 1 for
 /// a token of 14 bits.
@@ -95,7 +96,7 @@ private func roundToWords(
         let scale = finite ? magnitude / largestCode : .nan
         let floats = (block + 32 &* columns).assumingMemoryBound(to: Float.self) + column
         floats[0] = scale
-        let low = sum(_mm256_add_ps(codes.0, codes.1)), high = sum(_mm256_add_ps(codes.2, codes.3))
+        let low = sumOfLanes(_mm256_add_ps(codes.0, codes.1)), high = sumOfLanes(_mm256_add_ps(codes.2, codes.3))
         floats[columns] = (low + high) * scale
         floats[2 &* columns] = low * scale
         floats[3 &* columns] = high * scale
@@ -185,4 +186,11 @@ private func storeWords(
         (target + 2 &* columns).storeBytes(of: words[word &+ 1], as: Int32.self)
         target += 4 &* columns
     }
+}
+
+/// The exponent of the largest magnitude, as a float's bits, in 1...253; 255 if a value is not finite.
+///
+/// - Parameter count: A multiple of 8.
+public func largestExponent(_ values: UnsafePointer<Float>, count: Int) -> Int32 {
+    largestExponent(EightIntegers.self, values, count: count)
 }

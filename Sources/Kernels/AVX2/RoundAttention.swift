@@ -1,23 +1,7 @@
-// Attention in 16-bit integers: `vpmaddwd` and an addition do 1.5 times as many multiplications as multiply-adds of floats.
+// Converts queries and pages to the 16-bit integers of `WordAttention`.
 
-import CIntrinsics
 public import KernelFormats
 import KernelsFloat
-
-/// Four tokens, or columns, by 16 rows.
-private typealias Tile = FourColumns<EightIntegers>
-
-/// As `KernelsFloat.attendWords`, for pages without `ByteKeys` and value widths that are multiples of 4.
-@inline(never)
-public func attendWords(_ work: WordAttention) {
-    attendWords(Tile.self, work) { part in
-        computeWordScores(Tile.self, part)
-        if !part.changes.isEmpty { change(part) }
-    }
-}
-
-@inline(never)
-private func change(_ part: WordAttention) { changeWordScores(Tile.self, part) }
 
 /// Quantizes 32 queries, in place: `[D][32]` floats become `[(D + 1) / 2][32][2]` integers.
 ///

@@ -14,7 +14,7 @@ func load16Bytes(_ p: UnsafeRawPointer) -> __m128i { p.loadUnaligned(as: __m128i
 func loadHalves(_ p: UnsafeRawPointer) -> __m256 { _mm256_cvtph_ps(load16Bytes(p)) }
 
 @inline(__always)
-func sum(_ a: __m256) -> Float {
+func sumOfLanes(_ a: __m256) -> Float {
     var s = _mm_add_ps(_mm256_castps256_ps128(a), upper_lane(a))
     s = _mm_add_ps(s, _mm_movehl_ps(s, s))
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)))
@@ -22,7 +22,7 @@ func sum(_ a: __m256) -> Float {
 
 /// The lower and the upper eight of 16 unsigned bytes, as floats.
 @inline(__always)
-func floats(unsigned bytes: __m128i) -> (__m256, __m256) {
+func rows16(unsigned bytes: __m128i) -> (__m256, __m256) {
     (
         _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)),
         _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_unpackhi_epi64(bytes, bytes)))
@@ -31,7 +31,7 @@ func floats(unsigned bytes: __m128i) -> (__m256, __m256) {
 
 /// The lower and the upper eight of 16 signed bytes, as floats.
 @inline(__always)
-func floats(signed bytes: __m128i) -> (__m256, __m256) {
+func rows16(signed bytes: __m128i) -> (__m256, __m256) {
     (
         _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),
         _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_unpackhi_epi64(bytes, bytes)))

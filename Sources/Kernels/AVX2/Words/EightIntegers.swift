@@ -29,7 +29,7 @@ struct EightIntegers: IntegerVector {
     }
     @inline(__always)
     static func addProducts(_ sum: Self, _ a: Self, _ b: Self) -> Self {
-        Self(_mm256_add_epi32(sum.v, _mm256_madd_epi16(a.v, b.v)))
+        Self(add_products_of_words(sum.v, a.v, b.v))
     }
 
     @inline(__always) init(rounding x: EightFloats) { v = _mm256_cvtps_epi32(x.v) }
@@ -53,11 +53,4 @@ struct EightIntegers: IntegerVector {
         let isWithin = _mm256_andnot_si256(_mm256_cmpgt_epi32(first.v, index), _mm256_cmpgt_epi32(end.v, index))
         return EightFloats(_mm256_blendv_ps(y.v, x.v, _mm256_castsi256_ps(isWithin)))
     }
-}
-
-/// The exponent of the largest magnitude, as a float's bits, in 1...253; 255 if a value is not finite.
-///
-/// - Parameter count: A multiple of 8.
-public func largestExponent(_ values: UnsafePointer<Float>, count: Int) -> Int32 {
-    largestExponent(EightIntegers.self, values, count: count)
 }
