@@ -4,6 +4,9 @@ import CIntrinsics
 
 func cpu_has_avx512_vnni() -> Int32 { cpu_has_avx2_fma_f16c() }
 
+@inline(__always) private func elements(_ a: __m512i) -> SIMD16<Int32> { unsafeBitCast(a, to: SIMD16<Int32>.self) }
+@inline(__always) private func register(_ a: SIMD16<Int32>) -> __m512i { unsafeBitCast(a, to: __m512i.self) }
+
 @inline(__always) func in_order_wide(_ a: __m512i) -> __m512i { a }
 @inline(__always)
 func add_products_of_words(_ sums: __m512i, _ a: __m512i, _ b: __m512i) -> __m512i { _mm512_dpwssd_epi32(sums, a, b) }
