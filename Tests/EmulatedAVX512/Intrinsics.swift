@@ -14,10 +14,10 @@ func add_products_of_words(_ sums: __m512i, _ a: __m512i, _ b: __m512i) -> __m51
 // MARK: Floats
 
 @inline(__always) func _mm512_div_ps(_ a: __m512, _ b: __m512) -> __m512 { a / b }
-func _mm512_sqrt_ps(_ a: __m512) -> __m512 { join(_mm256_sqrt_ps(a.lowHalf), _mm256_sqrt_ps(a.highHalf)) }
+func _mm512_sqrt_ps(_ a: __m512) -> __m512 { join(_mm256_sqrt_ps(low(a)), _mm256_sqrt_ps(high(a))) }
 @inline(__always)
 func _mm512_min_ps(_ a: __m512, _ b: __m512) -> __m512 {
-    join(_mm256_min_ps(a.lowHalf, b.lowHalf), _mm256_min_ps(a.highHalf, b.highHalf))
+    join(_mm256_min_ps(low(a), low(b)), _mm256_min_ps(high(a), high(b)))
 }
 /// `a · 2^⌊b⌋`
 func _mm512_scalef_ps(_ a: __m512, _ b: __m512) -> __m512 {
@@ -34,7 +34,7 @@ func _mm512_scalef_ps(_ a: __m512, _ b: __m512) -> __m512 {
 
 @inline(__always)
 func _mm512_max_epi32(_ a: __m512i, _ b: __m512i) -> __m512i {
-    join(_mm256_max_epi32(a.lowHalf, b.lowHalf), _mm256_max_epi32(a.highHalf, b.highHalf))
+    join(_mm256_max_epi32(low(a), low(b)), _mm256_max_epi32(high(a), high(b)))
 }
 /// Adds to each sum four products of unsigned bytes of `a` and signed ones of `b`. Called, since the compiler would take
 /// minutes if it was part of every loop.
@@ -54,7 +54,7 @@ func _mm512_dpbusd_epi32(_ sums: __m512i, _ a: __m512i, _ b: __m512i) -> __m512i
 @inline(__always)
 func _mm512_dpwssd_epi32(_ sums: __m512i, _ a: __m512i, _ b: __m512i) -> __m512i {
     _mm512_add_epi32(
-        sums, join(_mm256_madd_epi16(a.lowHalf, b.lowHalf), _mm256_madd_epi16(a.highHalf, b.highHalf)))
+        sums, join(_mm256_madd_epi16(low(a), low(b)), _mm256_madd_epi16(high(a), high(b))))
 }
 
 // MARK: Constants, loads, conversions
@@ -65,11 +65,11 @@ func _mm512_set_ps(
     _ g: Float, _ f: Float, _ e: Float, _ d: Float, _ c: Float, _ b: Float, _ a: Float
 ) -> __m512 { __m512(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) }
 @inline(__always) func _mm512_broadcast_f32x8(_ a: __m256) -> __m512 { join(a, a) }
-@inline(__always) func _mm512_castsi512_si128(_ a: __m512i) -> __m128i { _mm256_castsi256_si128(a.lowHalf) }
+@inline(__always) func _mm512_castsi512_si128(_ a: __m512i) -> __m128i { _mm256_castsi256_si128(low(a)) }
 @inline(__always) func _mm512_cvtss_f32(_ a: __m512) -> Float { a[0] }
 @inline(__always)
 func _mm512_cvtepu16_epi32(_ a: __m256i) -> __m512i {
-    join(_mm256_cvtepu16_epi32(_mm256_castsi256_si128(a)), _mm256_cvtepu16_epi32(a.highHalf))
+    join(_mm256_cvtepu16_epi32(_mm256_castsi256_si128(a)), _mm256_cvtepu16_epi32(upper_lane_of_integers(a)))
 }
 
 /// The low byte of each number.
@@ -83,7 +83,7 @@ func _mm512_cvtepi32_epi16(_ a: __m512i) -> __m256i {
 /// Adds halves until one number is left, as the compiler does.
 @inline(__always)
 func _mm512_reduce_add_ps(_ a: __m512) -> Float {
-    let eight = a.lowHalf + a.highHalf
+    let eight = low(a) + high(a)
     let four = eight.lowHalf + eight.highHalf
     let two = four.lowHalf + four.highHalf
     return two[0] + two[1]

@@ -11,43 +11,13 @@
     /// Attention in 16-bit integers, against attention in double precision.
     @Suite(.enabled(if: cpu_has_avx2_fma_f16c() != 0, "this processor has no AVX2"))
     struct WordAttentionTests {
-        enum Tier: CaseIterable, Sendable {
-            case avx2, avxVNNI, avx512
-
-            /// Those that this processor has.
-            static let all =
-                [.avx2] + (KernelsAVXVNNI.isSupported() ? [avxVNNI] : [])
-                + (KernelsAVX512.isSupported() ? [avx512] : [])
-            /// For keys of 16 bits, and of 8 bits.
-            static let ofKeys = all.map { ($0, false) } + (KernelsAVX512.isSupported() ? [(.avx512, true)] : [])
-
-            func roundQueries(_ queries: inout [Float], width: Int, scales: inout [Float]) {
-                let round = self == .avx512 ? KernelsAVX512.roundQueries : KernelsAVX2.roundQueries
-                round(&queries, width, &scales)
-            }
-
-            func roundPage(_ floats: [Float], into page: WordPage) {
-                let round = self == .avx512 ? KernelsAVX512.roundPage : KernelsAVX2.roundPage
-                round(floats, page)
-            }
-
-            func roundHalves(_ halves: [UInt16], into page: WordPage) {
-                let round = self == .avx512 ? KernelsAVX512.roundHalves : KernelsAVX2.roundHalves
-                halves.withUnsafeBytes { round($0.baseAddress!, page, $0.baseAddress!) }
-            }
-
-            func attend(_ work: WordAttention) {
-                switch self {
-                case .avx2: KernelsAVX2.attendWords(work)
-                case .avxVNNI: KernelsAVXVNNI.attendWords(work)
-                case .avx512: KernelsAVX512.attendWords(work)
-                }
-            }
-        }
+        /// Tiers for keys of 16 bits, and of 8 bits.
+        private static let ofKeys =
+            X86Tier.available.map { ($0, false) } + X86Tier.available.filter { $0 == .avx512 }.map { ($0, true) }
 
         /// Some pages of tokens and 32 rows that attend to them.
         private struct Problem {
-            let tier: Tier
+            let tier: X86Tier
             let keyWidth: Int
             let valueWidth: Int
             /// Whether the keys of all pages but the first are bytes.
@@ -61,7 +31,7 @@
             /// `[pages][rows]`
             var visible: [[Range<Int>]]
 
-            init(_ tier: Tier, _ widths: (key: Int, value: Int), pages: Int = 3, seed: UInt64) {
+            init(_ tier: X86Tier, _ widths: (key: Int, value: Int), pages: Int = 3, seed: UInt64) {
                 self.tier = tier
                 var generator = SeededGenerator(seed: seed)
                 (keyWidth, valueWidth) = widths
@@ -260,8 +230,8 @@
             #expect(error / square < (problem.hasByteKeys ? 2e-4 : 1e-6))
         }
 
-        @Test(arguments: Tier.all, [(64, 64), (128, 128), (1, 16), (33, 72), (192, 128), (576, 512)])
-        func `attention is that of the page`(_ tier: Tier, _ widths: (Int, Int)) {
+        @Test(arguments: X86Tier.available, [(64, 64), (128, 128), (1, 16), (33, 72), (192, 128), (576, 512)])
+        func `attention is that of the page`(_ tier: X86Tier, _ widths: (Int, Int)) {
             expectExact(Problem(tier, widths, seed: 1))
         }
 
@@ -276,16 +246,16 @@
             expectExact(problem)
         }
 
-        @Test(arguments: Tier.all, [(Float(5), Float(0)), (0, 0.1), (5, 0.1)])
-        func `softcap and linear bias`(_ tier: Tier, _ changes: (Float, Float)) {
+        @Test(arguments: X86Tier.available, [(Float(5), Float(0)), (0, 0.1), (5, 0.1)])
+        func `softcap and linear bias`(_ tier: X86Tier, _ changes: (Float, Float)) {
             var problem = Problem(tier, (64, 64), seed: 2)
             problem.changes = changes
             expectExact(problem)
         }
 
         /// A first token with most of the weight, and a value of almost nothing.
-        @Test(arguments: Tier.all)
-        func `weights far below a row's largest keep their precision`(_ tier: Tier) {
+        @Test(arguments: X86Tier.available)
+        func `weights far below a row's largest keep their precision`(_ tier: X86Tier) {
             var problem = Problem(tier, (64, 64), pages: 12, seed: 3)
             problem.visible[0] = problem.visible[0].map { _ in 0..<32 }
             for row in 0..<32 {
@@ -297,16 +267,16 @@
             expectExact(problem)
         }
 
-        @Test(arguments: Tier.ofKeys)
-        func `halves and floats become the same integers`(_ tier: Tier, _ hasByteKeys: Bool) {
+        @Test(arguments: Self.ofKeys)
+        func `halves and floats become the same integers`(_ tier: X86Tier, _ hasByteKeys: Bool) {
             var problem = Problem(tier, (hasByteKeys ? 64 : 33, 72), seed: 4)
             problem.hasByteKeys = hasByteKeys
             #expect(problem.words(1, fromHalves: true) == problem.words(1, fromHalves: false))
         }
 
-        @Test(arguments: Tier.ofKeys, [(64, 64), (33, 72)])
+        @Test(arguments: Self.ofKeys, [(64, 64), (33, 72)])
         func `a row's bits depend neither on other rows nor on tokens that it does not see`(
-            _ keys: (tier: Tier, areBytes: Bool), _ widths: (Int, Int)
+            _ keys: (tier: X86Tier, areBytes: Bool), _ widths: (Int, Int)
         ) {
             let hasByteKeys = keys.areBytes && ByteKeys.fits(widths.0)
             var problem = Problem(keys.tier, widths, seed: 5)
@@ -330,8 +300,8 @@
             #expect(other.attend()[row].map(\.bitPattern) == expected[row].map(\.bitPattern))
         }
 
-        @Test(arguments: Tier.ofKeys)
-        func `numbers that are not finite are not lost`(_ tier: Tier, _ hasByteKeys: Bool) {
+        @Test(arguments: Self.ofKeys)
+        func `numbers that are not finite are not lost`(_ tier: X86Tier, _ hasByteKeys: Bool) {
             for odd in [Float.nan, .infinity, -.infinity] {
                 var problem = Problem(tier, (64, 64), seed: 7)
                 problem.hasByteKeys = hasByteKeys
@@ -348,8 +318,8 @@
         }
 
         /// The largest sums that 32 bits have to hold.
-        @Test(arguments: Tier.ofKeys)
-        func `sums do not overflow`(_ tier: Tier, _ hasByteKeys: Bool) {
+        @Test(arguments: Self.ofKeys)
+        func `sums do not overflow`(_ tier: X86Tier, _ hasByteKeys: Bool) {
             for (sign, size) in [(1, 1.999), (-1, 1.999), (1, 1), (1, 0x1.ffcp15)] as [(Float, Float)] {
                 var problem = Problem(tier, (64, 64), pages: 2, seed: 8)
                 problem.hasByteKeys = hasByteKeys
@@ -360,6 +330,31 @@
                 for results in problem.attend() {
                     for result in results { #expect(abs(result - value) <= abs(value) * 1e-3) }
                 }
+            }
+        }
+    }
+
+    extension X86Tier {
+        fileprivate func roundQueries(_ queries: inout [Float], width: Int, scales: inout [Float]) {
+            let round = self == .avx512 ? KernelsAVX512.roundQueries : KernelsAVX2.roundQueries
+            round(&queries, width, &scales)
+        }
+
+        fileprivate func roundPage(_ floats: [Float], into page: WordPage) {
+            let round = self == .avx512 ? KernelsAVX512.roundPage : KernelsAVX2.roundPage
+            round(floats, page)
+        }
+
+        fileprivate func roundHalves(_ halves: [UInt16], into page: WordPage) {
+            let round = self == .avx512 ? KernelsAVX512.roundHalves : KernelsAVX2.roundHalves
+            halves.withUnsafeBytes { round($0.baseAddress!, page, $0.baseAddress!) }
+        }
+
+        fileprivate func attend(_ work: WordAttention) {
+            switch self {
+            case .avx2: KernelsAVX2.attendWords(work)
+            case .avxVNNI: KernelsAVXVNNI.attendWords(work)
+            case .avx512: KernelsAVX512.attendWords(work)
             }
         }
     }

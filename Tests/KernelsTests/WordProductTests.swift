@@ -13,40 +13,9 @@
     struct WordProductTests {
         private static let types: [TensorType] = [.F16, .BF16]
 
-        enum Tier: CaseIterable, Sendable {
-            case avx2, avxVNNI, avx512
-
-            /// Those that this processor has.
-            static let all =
-                [.avx2] + (KernelsAVXVNNI.isSupported() ? [avxVNNI] : [])
-                + (KernelsAVX512.isSupported() ? [avx512] : [])
-
-            func roundWords(
-                _ values: [Float], _ slices: UnsafeMutableRawPointer, sliceStride: Int, token: Int
-            ) -> Float {
-                let round = self == .avx512 ? KernelsAVX512.roundWords : KernelsAVX2.roundWords
-                return round(values, values.count, slices, sliceStride, token)
-            }
-
-            func unpackWords(
-                _ type: TensorType, _ weights: [UInt8], columns: Int, into panel: UnsafeMutableRawPointer
-            ) {
-                let unpack = self == .avx512 ? KernelsAVX512.unpackWords : KernelsAVX2.unpackWords
-                unpack(type, weights, columns, panel)
-            }
-
-            func multiplyWords(_ product: WordProduct) {
-                switch self {
-                case .avx2: KernelsAVX2.multiplyWords(product)
-                case .avxVNNI: KernelsAVXVNNI.multiplyWords(product)
-                case .avx512: KernelsAVX512.multiplyWords(product)
-                }
-            }
-        }
-
         /// Tiles of tokens, in which unused places have other numbers, and panels of weights.
         private struct Operands {
-            let tier: Tier
+            let tier: X86Tier
             let columns: Int
             let tileCount: Int
             /// A slice of all tiles.
@@ -58,7 +27,7 @@
             ///   - x: The tokens' activations.
             ///   - weights: Rows, a multiple of 16.
             ///   - place: Of the first token.
-            init(_ tier: Tier, _ x: [[Float]], _ weights: [[Float]], _ type: TensorType, place: Int = 0) {
+            init(_ tier: X86Tier, _ x: [[Float]], _ weights: [[Float]], _ type: TensorType, place: Int = 0) {
                 self.tier = tier
                 columns = x[0].count
                 let count = (columns + WordTile.sliceColumns - 1) / WordTile.sliceColumns
@@ -164,12 +133,12 @@
             return (exact, tolerance)
         }
 
-        @Test(arguments: Tier.all, [(16, 32), (16, 2), (48, 300), (32, 768)])
-        func `a product is that of the file's weights`(tier: Tier, _ shape: (rows: Int, columns: Int)) {
+        @Test(arguments: X86Tier.available, [(16, 32), (16, 2), (48, 300), (32, 768)])
+        func `a product is that of the file's weights`(tier: X86Tier, _ shape: (rows: Int, columns: Int)) {
             for type in Self.types { expectProduct(tier, type, shape) }
         }
 
-        private func expectProduct(_ tier: Tier, _ type: TensorType, _ shape: (rows: Int, columns: Int)) {
+        private func expectProduct(_ tier: X86Tier, _ type: TensorType, _ shape: (rows: Int, columns: Int)) {
             let weights = Self.random(shape.rows, shape.columns, type, seed: 1)
             let x = Self.random(2 * WordTile.tokens + 1, shape.columns, nil, seed: 2)
             let operands = Operands(tier, x, weights, type)
@@ -187,7 +156,9 @@
             #expect(error / square < 2e-8)
         }
 
-        @Test(arguments: Tier.all) func `a token's bits do not depend on its place or on other tokens`(tier: Tier) {
+        @Test(arguments: X86Tier.available) func `a token's bits do not depend on its place or on other tokens`(
+            tier: X86Tier
+        ) {
             let weights = Self.random(32, 324, .F16, seed: 3)
             let x = Self.random(2 * WordTile.tokens, 324, nil, seed: 4)
             let all = Operands(tier, x, weights, .F16)
@@ -201,8 +172,8 @@
         }
 
         /// The largest sums that 32 bits have to hold: weights that are a multiple of the activations.
-        @Test(arguments: Tier.all, types)
-        func `sums do not overflow`(tier: Tier, type: TensorType) {
+        @Test(arguments: X86Tier.available, types)
+        func `sums do not overflow`(tier: X86Tier, type: TensorType) {
             var generator = SeededGenerator(seed: 5)
             let shapes: [(Int) -> Float] = [
                 { _ in 1 }, { $0 % 2 == 0 ? 1 : -1 }, { $0 % 32 == 7 ? 1 : 0 }, { $0 % 16 == 3 ? 1 : 0 },
@@ -222,8 +193,8 @@
         }
 
         /// Squares of these are infinite, or too small for a float.
-        @Test(arguments: Tier.all, [0x1p100, 0x1p-40, 0x1p-58, 0x1p-100] as [Float])
-        func `weights of any magnitude`(tier: Tier, magnitude: Float) {
+        @Test(arguments: X86Tier.available, [0x1p100, 0x1p-40, 0x1p-58, 0x1p-100] as [Float])
+        func `weights of any magnitude`(tier: X86Tier, magnitude: Float) {
             let weights = Self.random(16, 64, .BF16, seed: 6).map { $0.map { $0 * magnitude } }
             let x = Self.random(1, 64, nil, seed: 7)
             let operands = Operands(tier, x, weights, .BF16)
@@ -235,8 +206,8 @@
             }
         }
 
-        @Test(arguments: Tier.all, [0, 1e-30, 1e30, 3e38, Float(bitPattern: 700)])
-        func `activations of any magnitude`(tier: Tier, magnitude: Float) {
+        @Test(arguments: X86Tier.available, [0, 1e-30, 1e30, 3e38, Float(bitPattern: 700)])
+        func `activations of any magnitude`(tier: X86Tier, magnitude: Float) {
             let weights = Self.random(16, 64, .F16, seed: 8).map { $0.map { $0 * 0x1p-3 } }
             let x = Self.random(1, 64, nil, seed: 9).map { $0.map { $0 / 3 * magnitude } }
             let operands = Operands(tier, x, weights, .F16)
@@ -248,7 +219,7 @@
             }
         }
 
-        @Test(arguments: Tier.all) func `values that are not finite are not lost`(tier: Tier) {
+        @Test(arguments: X86Tier.available) func `values that are not finite are not lost`(tier: X86Tier) {
             for bad in [Float.nan, -.nan, .infinity, -.infinity] {
                 for place in [0, 15, 16, 63] {
                     var values = [Float](repeating: 1, count: 64)
@@ -266,6 +237,30 @@
             for index in c.indices {
                 let expected = index < 16 ? Float(index) / 2 : index < 32 ? Float(80 + index) / 2 : -1
                 #expect(c[index] == expected)
+            }
+        }
+    }
+
+    extension X86Tier {
+        fileprivate func roundWords(
+            _ values: [Float], _ slices: UnsafeMutableRawPointer, sliceStride: Int, token: Int
+        ) -> Float {
+            let round = self == .avx512 ? KernelsAVX512.roundWords : KernelsAVX2.roundWords
+            return round(values, values.count, slices, sliceStride, token)
+        }
+
+        fileprivate func unpackWords(
+            _ type: TensorType, _ weights: [UInt8], columns: Int, into panel: UnsafeMutableRawPointer
+        ) {
+            let unpack = self == .avx512 ? KernelsAVX512.unpackWords : KernelsAVX2.unpackWords
+            unpack(type, weights, columns, panel)
+        }
+
+        fileprivate func multiplyWords(_ product: WordProduct) {
+            switch self {
+            case .avx2: KernelsAVX2.multiplyWords(product)
+            case .avxVNNI: KernelsAVXVNNI.multiplyWords(product)
+            case .avx512: KernelsAVX512.multiplyWords(product)
             }
         }
     }

@@ -4,7 +4,7 @@ package enum KernelTier: String, CaseIterable, Sendable {
     case portable
     /// x86-64 with AVX2, FMA and F16C: Intel since 2013, AMD since 2015.
     case avx2
-    /// x86-64 with AVX-VNNI besides: Intel's processors for desktops and laptops since Alder Lake (2021), which have no AVX-512.
+    /// x86-64 with AVX2, FMA, F16C and AVX-VNNI: Intel's processors for desktops and laptops since Alder Lake (2021).
     case avxVNNI = "avxvnni"
     /// x86-64 with AVX-512 (F, BW, DQ, VL) and VNNI: Intel since Ice Lake, AMD since Zen 4.
     case avx512

@@ -113,7 +113,7 @@ private struct Sums {
     /// One step: four columns of the weight matrix.
     @inline(__always)
     mutating func add(_ w: Panels<__m512i>, _ x: UnsafePointer<Int32>) {
-        // Beside twelve sums and the weights, 16 registers hold one vector of activations.
+        // Twelve sums and the weights leave few of 16 registers: activations are loaded just before they are multiplied.
         if !fitsTwoGroups { loads_stay_behind() }
         let x0 = _mm512_set1_epi32(x[0])
         first.0 = _mm512_dpbusd_epi32(first.0, w.0, x0)

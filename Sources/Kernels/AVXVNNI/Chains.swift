@@ -1,1 +1,0 @@
-../AVX2/Chains.swift
