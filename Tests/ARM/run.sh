@@ -42,7 +42,8 @@ mapfile -t floats < <(find $kernels/Float -name '*.swift')
 module KernelsFloat armv8-a "${floats[@]}"
 mapfile -t portable < <(find $kernels/Portable -name '*.swift')
 module KernelsPortable armv8-a "${portable[@]}" &
-module KernelsNEON armv8.2-a+dotprod $kernels/NEON/*.swift &
+mapfile -t neon < <(find -L $kernels/NEON -name '*.swift')
+module KernelsNEON armv8.2-a+dotprod "${neon[@]}" &
 module TestSupport armv8-a Tests/TestSupport/SeededGenerator.swift
 wait -n
 wait -n

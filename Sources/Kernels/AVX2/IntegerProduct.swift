@@ -17,18 +17,10 @@ extension PackedLayout.Format {
         // Without their center, codes are at most 16 in magnitude, 32 if 16 columns are added to a sum, or 43 if eight are. A sum
         // has two lanes: 127 · 16 · 16, 127 · 8 · 32 and 127 · 4 · 43 fit 16 bits, and the factor times both lanes fits 32.
         switch self {
-        case .Q4_0: (8, false)
-        case .Q5_0: (16, false)
-        case .Q3_K: (4, false)
-        case .Q6_K: (32, false)
-        case .MXFP4, .NVFP4: (12, false)
-        case .ternary: (1, false)
-        case .IQ1_M: (9, false)
-        case .IQ2: (43, false)
-        case .IQ3_XXS: (31, false)
-        case .Q4_1, .Q2_K, .Q4_K, .IQ1_S, .IQ3_S: (0, true)
-        case .Q5_1, .Q5_K: (16, true)
         case .Q8_0, .IQ4_NL, .IQ4_XS: nil
+        case .Q4_1, .Q2_K, .Q4_K, .IQ1_S: (0, true)
+        case .Q5_1, .Q5_K: (16, true)
+        default: (Int16(truncatingIfNeeded: center), false)
         }
     }
 

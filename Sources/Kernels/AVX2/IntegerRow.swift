@@ -57,6 +57,17 @@ struct Row {
 
 // Separate functions, since the compiler would otherwise merge the loops.
 
+extension PackedFormat {
+    /// Whether sums of the products of a segment do not fit 16 bits, with activations in -63...63.
+    @inline(__always)
+    fileprivate static var hasLargeCodes: Bool {
+        switch format {
+        case .Q8_0, .IQ4_NL, .IQ4_XS, .IQ2: true
+        default: false
+        }
+    }
+}
+
 @inline(never)
 private func one<Format: PackedFormat>(_ format: Format.Type, _ row: Row) {
     if Format.hasLargeCodes { multiply(format, WordSums.self, 1, row) } else { multiply(format, ByteSums.self, 1, row) }
@@ -108,7 +119,7 @@ private struct Results {
     var high = _mm256_setzero_ps()
 
     @inline(__always)
-    mutating func add(_ sums: TokenSums, _ scales: (scale: Rows16, offset: Rows16), _ scale: Float, _ sum: Float) {
+    mutating func add(_ sums: TokenSums, _ scales: (scale: RowFloats, offset: RowFloats), _ scale: Float, _ sum: Float) {
         let scale = _mm256_set1_ps(scale), sum = _mm256_set1_ps(sum)
         low = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums.low), _mm256_mul_ps(scales.scale.0, scale), low)
         high = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums.high), _mm256_mul_ps(scales.scale.1, scale), high)
@@ -181,7 +192,7 @@ extension Four<Results> {
     ///   - offsets: What the offsets are multiplied by, for each vector.
     @inline(__always)
     fileprivate mutating func add(
-        _ tokens: Int, _ sums: Four<TokenSums>, _ scales: (scale: Rows16, offset: Rows16),
+        _ tokens: Int, _ sums: Four<TokenSums>, _ scales: (scale: RowFloats, offset: RowFloats),
         _ numbers: UnsafePointer<Float>, _ offsets: UnsafePointer<Float>
     ) {
         a.add(sums.a, scales, numbers[0], offsets[0])
@@ -225,7 +236,7 @@ private func multiply<Format: PackedFormat, Sums: SegmentSums>(
             }
             let last = Format.segments &- 1
             var offsets = activations(last == 0 ? 1 : 3)
-            if Format.isBound, let ofBlock = bounds {
+            if Format.offsets == .ofBounds, let ofBlock = bounds {
                 offsets = ofBlock + 1
                 bounds = ofBlock + 2 &* tokens
             }

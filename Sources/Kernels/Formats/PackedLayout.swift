@@ -74,8 +74,7 @@ public struct PackedLayout: Sendable {
     public let scaleBytes: Int
     /// Bytes of the planes of 32 columns.
     public let planeBytes: Int
-    /// Separately scaled sums per 32 columns: 2 if 16 columns share a scale, or if the products of 32 6-bit codes would
-    /// not fit 16 bits (IQ3_XXS).
+    /// As the format's.
     public let segments: Int
 
     /// The leading part of split Q8_0 weights: the scales, and the six upper bits of each code (its value plus 128) as nibbles
@@ -101,28 +100,20 @@ public struct PackedLayout: Sendable {
         guard let format = Format(type) else { return nil }
         self.type = type
         self.format = format
-        let nibbles = 256, twoBits = 128, bits = 64, bytes = 512
-        (scaleBytes, planeBytes, segments) =
+        scaleBytes =
             switch format {
-            case .Q4_0, .IQ4_NL: (32, nibbles, 1)
-            case .Q4_1: (64, nibbles, 1)
-            case .Q5_0: (32, nibbles + bits, 1)
-            case .Q5_1: (64, nibbles + bits, 1)
-            case .Q8_0: (32, bytes, 1)
-            case .Q2_K: (64 + 256, twoBits, 2)
-            case .Q3_K: (32 + 192, twoBits + bits, 2)
-            case .Q4_K: (64 + 192, nibbles, 1)
-            case .Q5_K: (64 + 192, nibbles + bits, 1)
-            case .Q6_K: (32 + 256, nibbles + twoBits, 2)
-            case .IQ4_XS: (32 + 96, nibbles, 1)
-            case .MXFP4: (16, nibbles, 1)
-            case .NVFP4: (64, nibbles, 2)
-            case .ternary: (32, twoBits, 1)
-            case .IQ1_S: (32 + 64, twoBits, 1)
-            case .IQ1_M, .IQ2: (32 + 128, twoBits + bits, 2)
-            case .IQ3_XXS: (32 + 64, nibbles, 2)
-            case .IQ3_S: (32 + 64, nibbles, 1)
+            case .Q4_0, .IQ4_NL, .Q5_0, .Q8_0, .ternary: 32
+            case .Q4_1, .Q5_1, .NVFP4: 64
+            case .Q2_K: 64 + 256
+            case .Q3_K: 32 + 192
+            case .Q4_K, .Q5_K: 64 + 192
+            case .Q6_K: 32 + 256
+            case .IQ4_XS: 32 + 96
+            case .MXFP4: 16
+            case .IQ1_S, .IQ3_XXS, .IQ3_S: 32 + 64
+            case .IQ1_M, .IQ2: 32 + 128
             }
+        (planeBytes, segments) = (format.planeBytes, format.segments)
     }
 
     /// Parts of 32 columns per block.
@@ -134,5 +125,50 @@ public struct PackedLayout: Sendable {
     /// Bytes of `rows` rows, a multiple of 16, of `columns` weights, a multiple of the block.
     public func bytes(rows: Int, columns: Int) -> Int {
         rows / Self.rows * (columns / type.blockValues) * blockBytes
+    }
+}
+
+extension PackedLayout.Format {
+    /// Bytes of the planes of 32 columns.
+    @inlinable
+    public var planeBytes: Int {
+        let nibbles = 256, twoBits = 128, bits = 64, bytes = 512
+        return switch self {
+        case .Q4_0, .Q4_1, .Q4_K, .IQ4_NL, .IQ4_XS, .MXFP4, .NVFP4, .IQ3_XXS, .IQ3_S: nibbles
+        case .Q5_0, .Q5_1, .Q5_K: nibbles + bits
+        case .Q6_K: nibbles + twoBits
+        case .Q8_0: bytes
+        case .Q2_K, .ternary, .IQ1_S: twoBits
+        case .Q3_K, .IQ1_M, .IQ2: twoBits + bits
+        }
+    }
+
+    /// Separately scaled sums per 32 columns: 2 if 16 columns share a scale, or if the products of 32 6-bit codes would
+    /// not fit 16 bits (IQ3_XXS).
+    @inlinable
+    public var segments: Int {
+        switch self {
+        case .Q2_K, .Q3_K, .Q6_K, .NVFP4, .IQ1_M, .IQ2, .IQ3_XXS: 2
+        default: 1
+        }
+    }
+
+    /// The unsigned code of weight 0; 0 in formats with offsets.
+    @inlinable
+    public var center: Int32 {
+        switch self {
+        case .Q4_0: 8
+        case .Q5_0: 16
+        case .Q8_0, .IQ4_NL, .IQ4_XS: 128
+        case .Q3_K: 4
+        case .Q6_K: 32
+        case .MXFP4, .NVFP4: 12
+        case .ternary: 1
+        case .IQ1_M: 9
+        case .IQ2: 43
+        case .IQ3_XXS: 31
+        case .IQ3_S: 15
+        case .Q4_1, .Q5_1, .Q2_K, .Q4_K, .Q5_K, .IQ1_S: 0
+        }
     }
 }

@@ -36,8 +36,8 @@ private struct Unpacking: PackedKernel {
                 }
                 for segment in 0..<Format.segments {
                     let (scale, offset) = Format.scales(shared, block, part, segment)
-                    (target + (512 &+ 64 &* segment)).storeBytes(of: scale, as: Rows.self)
-                    (target + (512 &+ 64 &* (Format.segments &+ segment))).storeBytes(of: offset, as: Rows.self)
+                    (target + (512 &+ 64 &* segment)).storeBytes(of: scale, as: RowFloats.self)
+                    (target + (512 &+ 64 &* (Format.segments &+ segment))).storeBytes(of: offset, as: RowFloats.self)
                 }
                 planes += layout.planeBytes
                 target += IntegerPanel.blockBytes(segments: Format.segments)

@@ -41,7 +41,7 @@ struct DotSums: TileSums {
 
     @inline(__always)
     private mutating func step(_ twos: Int, _ w: UnsafeRawPointer, _ x: UnsafeRawPointer) {
-        let w = load64(w)
+        let w = loadCodes(w)
         let first = twos == 1 ? eightBytes(x) : x.loadUnaligned(as: SIMD16<Int8>.self)
         a = dot_lane0(a, w, first)
         b = dot_lane1(b, w, first)

@@ -23,7 +23,7 @@ private struct TokenProduct: PackedKernel {
 
     @inline(__always)
     func run<Format: PackedFormat>(_: Format.Type) {
-        var result = Rows()
+        var result = RowFloats()
         var (block, x) = (blocks, tile)
         let partBytes = layout.blockBytes / layout.parts
         for _ in 0..<count {
@@ -49,7 +49,7 @@ private struct TokenProduct: PackedKernel {
             }
             block += layout.blockBytes
         }
-        UnsafeMutableRawPointer(c).storeBytes(of: result, as: Rows.self)
+        UnsafeMutableRawPointer(c).storeBytes(of: result, as: RowFloats.self)
     }
 }
 
@@ -91,11 +91,11 @@ private struct TokenSums<Format: PackedFormat> {
 
 @inline(__always)
 private func add(
-    _ sums: (SIMD16<Int32>, SIMD16<Int32>), _ scales: (scale: Rows, offset: Rows), _ xScale: Float, _ xSum: Float,
-    to result: Rows
-) -> Rows {
+    _ sums: (SIMD16<Int32>, SIMD16<Int32>), _ scales: (scale: RowFloats, offset: RowFloats), _ xScale: Float, _ xSum: Float,
+    to result: RowFloats
+) -> RowFloats {
     let code = multiply_add16(
-        floats_of_ints16(sums.0), Rows(repeating: IntegerTile.pairFactor), floats_of_ints16(sums.1))
+        floats_of_ints16(sums.0), RowFloats(repeating: IntegerTile.pairFactor), floats_of_ints16(sums.1))
     return multiply_add16(
-        -scales.offset, Rows(repeating: xSum), multiply_add16(code, scales.scale * xScale, result))
+        -scales.offset, RowFloats(repeating: xSum), multiply_add16(code, scales.scale * xScale, result))
 }

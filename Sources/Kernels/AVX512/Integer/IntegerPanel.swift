@@ -109,7 +109,7 @@ private func usedScales(_ scales: __m512) -> __mmask16 {
 /// The minimums of two parts of 16 rows, as pairs of 16-bit integers.
 @inline(__always)
 func minimums<Format: PackedFormat>(_: Format.Type, _ block: UnsafeRawPointer, _ pair: Int) -> __m512i {
-    let first = _mm512_cvtepu8_epi32(Format.minimums(block, 2 &* pair))
-    let second = _mm512_cvtepu8_epi32(Format.minimums(block, 2 &* pair &+ 1))
+    let first = integers(unsigned: Format.minimums(block, 2 &* pair))
+    let second = integers(unsigned: Format.minimums(block, 2 &* pair &+ 1))
     return _mm512_or_si512(first, _mm512_slli_epi32(second, 16))
 }
