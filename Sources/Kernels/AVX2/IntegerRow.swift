@@ -119,7 +119,8 @@ private struct Results {
     var high = _mm256_setzero_ps()
 
     @inline(__always)
-    mutating func add(_ sums: TokenSums, _ scales: (scale: RowFloats, offset: RowFloats), _ scale: Float, _ sum: Float) {
+    mutating func add(_ sums: TokenSums, _ scales: (scale: RowFloats, offset: RowFloats), _ scale: Float, _ sum: Float)
+    {
         let scale = _mm256_set1_ps(scale), sum = _mm256_set1_ps(sum)
         low = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums.low), _mm256_mul_ps(scales.scale.0, scale), low)
         high = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums.high), _mm256_mul_ps(scales.scale.1, scale), high)

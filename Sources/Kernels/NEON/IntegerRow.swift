@@ -91,8 +91,8 @@ private struct TokenSums<Format: PackedFormat> {
 
 @inline(__always)
 private func add(
-    _ sums: (SIMD16<Int32>, SIMD16<Int32>), _ scales: (scale: RowFloats, offset: RowFloats), _ xScale: Float, _ xSum: Float,
-    to result: RowFloats
+    _ sums: (SIMD16<Int32>, SIMD16<Int32>), _ scales: (scale: RowFloats, offset: RowFloats), _ xScale: Float,
+    _ xSum: Float, to result: RowFloats
 ) -> RowFloats {
     let code = multiply_add16(
         floats_of_ints16(sums.0), RowFloats(repeating: IntegerTile.pairFactor), floats_of_ints16(sums.1))

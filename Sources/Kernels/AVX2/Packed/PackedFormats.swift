@@ -69,7 +69,9 @@ protocol PackedWithMinimum: PackedFormat where Shared == (RowFloats, RowFloats) 
 extension PackedWithMinimum {
     @inline(__always) static var offsets: Offsets { .ofSegments }
     @inline(__always)
-    static func shared(_ block: UnsafeRawPointer) -> (RowFloats, RowFloats) { (halves(block, 0), times(halves(block, 1), -1)) }
+    static func shared(_ block: UnsafeRawPointer) -> (RowFloats, RowFloats) {
+        (halves(block, 0), times(halves(block, 1), -1))
+    }
     @inline(__always)
     static func scales(
         _ shared: (RowFloats, RowFloats), _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
