@@ -153,7 +153,7 @@ extension PackedLayout.Format {
         }
     }
 
-    /// The unsigned code of weight 0; 0 in formats with offsets.
+    /// The code of weight 0, as an unsigned number; 0 in formats with offsets. The codes of IQ3_S are doubled.
     @inlinable
     public var center: Int32 {
         switch self {

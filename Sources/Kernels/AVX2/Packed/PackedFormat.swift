@@ -10,7 +10,7 @@ protocol PackedFormat {
     static var planeBytes: Int { get }
     /// Scales per 32 columns: 1 or 2.
     static var segments: Int { get }
-    /// The code of weight 0; 0 in formats with offsets of segments or parts.
+    /// The code of weight 0 in this tier; 0 in formats with offsets of segments or parts.
     static var center: Int32 { get }
     static var offsets: Offsets { get }
 
@@ -53,7 +53,7 @@ extension PackedFormat {
     static func codes(_ planes: UnsafeRawPointer, _ trailing: UnsafeRawPointer, _ step: Int) -> (Codes, Codes) {
         codes(planes, step)
     }
-    @inline(__always) static func minimums(_ block: UnsafeRawPointer, _ part: Int) -> Bytes { bytes(block, 0) }
+    @inline(__always) static func minimums(_ block: UnsafeRawPointer, _ part: Int) -> Bytes { Bytes() }
     @inline(__always) static func minimumScale(_ shared: Shared) -> RowFloats { rows(0) }
 
     /// A scale whose offset is that of the center.
