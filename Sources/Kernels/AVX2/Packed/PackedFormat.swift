@@ -14,7 +14,7 @@ protocol PackedFormat {
     static var center: Int32 { get }
     static var offsets: Offsets { get }
 
-    /// The codes of steps `step` (in 0..<4) and `step + 4`, from the planes of 32 columns.
+    /// The codes of steps `step` (in 0..<4) and `step + 4`, of as many rows as `Codes` holds, from the planes of 32 columns.
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (Codes, Codes)
     /// Whether the lowest bits of the codes are elsewhere, in `trailing`, and the codes with them.
     static var isSplit: Bool { get }
