@@ -7,12 +7,8 @@ import KernelFormats
 typealias Codes = __m256i
 /// Floats of rows 0..<8 and 8..<16.
 typealias RowFloats = (__m256, __m256)
-/// One byte for each of 16 rows.
-typealias Bytes = __m128i
 
 // MARK: Codes
-
-@inline(__always) var codesAreSigned: Bool { false }
 
 /// Signed bytes as codes: plus 128.
 @inline(__always) func codesOfSigned(_ v: Codes) -> Codes { _mm256_xor_si256(v, _mm256_set1_epi8(-128)) }
@@ -36,19 +32,6 @@ func lookUp(_ table: SIMD16<UInt8>, _ codes: Codes) -> Codes {
     let halves = unsafeBitCast(table, to: SIMD2<Int64>.self)
     return _mm256_shuffle_epi8(_mm256_set_epi64x(halves[1], halves[0], halves[1], halves[0]), codes)
 }
-
-// MARK: Bytes of rows
-
-/// `width` bits of each byte, from bit `place` on.
-@inline(__always)
-func field(_ v: Bytes, _ place: Int, _ width: Int) -> Bytes {
-    let mask = _mm_set1_epi8(Int8(truncatingIfNeeded: (1 << width) &- 1))
-    return _mm_and_si128(_mm_srli_epi16(v, Int32(truncatingIfNeeded: place)), mask)
-}
-
-/// Of bytes below 16.
-@inline(__always) func timesSixteen(_ v: Bytes) -> Bytes { _mm_slli_epi16(v, 4) }
-@inline(__always) func or(_ a: Bytes, _ b: Bytes) -> Bytes { _mm_or_si128(a, b) }
 
 // MARK: Floats of rows
 

@@ -49,8 +49,6 @@ enum PackedIQ1_S: PackedFormat {
     static var format: PackedLayout.Format { .IQ1_S }
     @inline(__always) static var offsets: Offsets { .ofSegments }
     @inline(__always)
-    static func shared(_ block: UnsafeRawPointer) -> RowFloats { halves(block, 0) }
-    @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (Codes, Codes) { twoBits(planes, step, at: 0) }
     @inline(__always)
     static func scales(

@@ -63,6 +63,18 @@ extension PackedFormat {
     }
 }
 
+extension PackedFormat where Shared == RowFloats {
+    /// The block's scales.
+    @inline(__always)
+    static func shared(_ block: UnsafeRawPointer) -> RowFloats { halves(block, 0) }
+}
+
+extension PackedFormat where Shared == (RowFloats, RowFloats) {
+    /// The block's scales, and those of its offsets.
+    @inline(__always)
+    static func shared(_ block: UnsafeRawPointer) -> (RowFloats, RowFloats) { (halves(block, 0), halves(block, 1)) }
+}
+
 /// A kernel for weights in any packed format.
 protocol PackedKernel {
     func run<Format: PackedFormat>(_: Format.Type)

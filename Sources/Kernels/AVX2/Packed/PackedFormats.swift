@@ -55,8 +55,6 @@ extension PackedIQ4Levels {
 protocol PackedWithScale: PackedFormat where Shared == RowFloats {}
 extension PackedWithScale {
     @inline(__always)
-    static func shared(_ block: UnsafeRawPointer) -> RowFloats { halves(block, 0) }
-    @inline(__always)
     static func scales(
         _ shared: RowFloats, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
     ) -> (scale: RowFloats, offset: RowFloats) {
@@ -84,8 +82,6 @@ extension PackedWithMinimum {
 protocol PackedWithSixBits: PackedFormat where Shared == (RowFloats, RowFloats) {}
 extension PackedWithSixBits {
     @inline(__always) static var offsets: Offsets { .ofParts }
-    @inline(__always)
-    static func shared(_ block: UnsafeRawPointer) -> (RowFloats, RowFloats) { (halves(block, 0), halves(block, 1)) }
     @inline(__always)
     static func scales(
         _ shared: (RowFloats, RowFloats), _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
@@ -122,8 +118,6 @@ enum PackedQ8_0: PackedSigned, PackedWithScale {
 enum PackedQ6_K: PackedFormat {
     static var format: PackedLayout.Format { .Q6_K }
     @inline(__always)
-    static func shared(_ block: UnsafeRawPointer) -> RowFloats { halves(block, 0) }
-    @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (Codes, Codes) {
         or(nibbles(planes, step), twoBits(planes + 256, step, at: 4))
     }
@@ -138,8 +132,6 @@ enum PackedQ6_K: PackedFormat {
 enum PackedQ2_K: PackedFormat {
     static var format: PackedLayout.Format { .Q2_K }
     @inline(__always) static var offsets: Offsets { .ofSegments }
-    @inline(__always)
-    static func shared(_ block: UnsafeRawPointer) -> (RowFloats, RowFloats) { (halves(block, 0), halves(block, 1)) }
     @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (Codes, Codes) { twoBits(planes, step, at: 0) }
     @inline(__always)
@@ -157,8 +149,6 @@ enum PackedQ2_K: PackedFormat {
 enum PackedQ3_K: PackedFormat {
     static var format: PackedLayout.Format { .Q3_K }
     @inline(__always)
-    static func shared(_ block: UnsafeRawPointer) -> RowFloats { halves(block, 0) }
-    @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (Codes, Codes) {
         or(twoBits(planes, step, at: 0), bits(planes + 128, step, at: 2))
     }
@@ -174,8 +164,6 @@ enum PackedQ3_K: PackedFormat {
 
 enum PackedIQ4_XS: PackedIQ4Levels {
     static var format: PackedLayout.Format { .IQ4_XS }
-    @inline(__always)
-    static func shared(_ block: UnsafeRawPointer) -> RowFloats { halves(block, 0) }
     @inline(__always)
     static func scales(
         _ shared: RowFloats, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
@@ -227,8 +215,6 @@ enum LeadingQ8_0: PackedFormat {
     static var format: PackedLayout.Format { .Q8_0 }
     static var planeBytes: Int { 256 + 128 }
     @inline(__always) static var offsets: Offsets { .ofBounds }
-    @inline(__always)
-    static func shared(_ block: UnsafeRawPointer) -> RowFloats { halves(block, 0) }
     @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (Codes, Codes) { splitCodes(planes, nil, step) }
     @inline(__always)

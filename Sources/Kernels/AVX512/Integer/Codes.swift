@@ -6,8 +6,6 @@ import KernelFormats
 /// Four columns of 16 rows, in unsigned bytes.
 typealias Codes = __m512i
 typealias RowFloats = __m512
-/// One byte for each of 16 rows.
-typealias Bytes = __m128i
 
 @inline(__always) func load64(_ p: UnsafeRawPointer) -> __m512i { p.loadUnaligned(as: __m512i.self) }
 
@@ -17,8 +15,6 @@ extension PackedIQ3_XXS {
 }
 
 // MARK: Codes
-
-@inline(__always) var codesAreSigned: Bool { false }
 
 /// Signed bytes as codes: plus 128.
 @inline(__always) func codesOfSigned(_ v: Codes) -> Codes { _mm512_xor_si512(v, _mm512_set1_epi8(-128)) }
@@ -43,19 +39,6 @@ func lookUp(_ table: SIMD16<UInt8>, _ codes: Codes) -> Codes {
     return _mm512_shuffle_epi8(_mm512_set_epi64(high, low, high, low, high, low, high, low), codes)
 }
 
-// MARK: Bytes of rows
-
-/// `width` bits of each byte, from bit `place` on.
-@inline(__always)
-func field(_ v: Bytes, _ place: Int, _ width: Int) -> Bytes {
-    let mask = _mm_set1_epi8(Int8(truncatingIfNeeded: (1 << width) &- 1))
-    return _mm_and_si128(_mm_srli_epi16(v, Int32(truncatingIfNeeded: place)), mask)
-}
-
-/// Of bytes below 16.
-@inline(__always) func timesSixteen(_ v: Bytes) -> Bytes { _mm_slli_epi16(v, 4) }
-@inline(__always) func or(_ a: Bytes, _ b: Bytes) -> Bytes { _mm_or_si128(a, b) }
-
 // MARK: Floats of rows
 
 @inline(__always) func rows(_ value: Float) -> RowFloats { _mm512_set1_ps(value) }
@@ -66,15 +49,11 @@ func field(_ v: Bytes, _ place: Int, _ width: Int) -> Bytes {
 @inline(__always)
 func multiplyAdd(_ a: RowFloats, _ factor: Float, _ b: Float) -> RowFloats { _mm512_fmadd_ps(a, rows(factor), rows(b)) }
 
-@inline(__always)
-func integers(unsigned bytes: Bytes) -> __m512i { _mm512_cvtepu8_epi32(bytes) }
+@inline(__always) func integers(unsigned bytes: Bytes) -> __m512i { _mm512_cvtepu8_epi32(bytes) }
 
 @inline(__always) func floats(unsigned bytes: Bytes) -> RowFloats { _mm512_cvtepi32_ps(integers(unsigned: bytes)) }
 
-@inline(__always)
-func floats(signed bytes: Bytes) -> RowFloats {
-    _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))
-}
+@inline(__always) func floats(signed bytes: Bytes) -> RowFloats { _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes)) }
 
 /// The half-precision scales of 16 rows: field `index` of the file's block.
 @inline(__always)
