@@ -189,6 +189,7 @@ private func multiply(_ twos: Int, _ hasOffsets: Bool, _ product: TileProduct, _
     let columns = 2 &* twos
     let segments = product.layout.segments, log2SumsOfSegment = product.layout.format.log2SumsOfSegment
     let sumsOfPart = segments &<< log2SumsOfSegment
+    let pairsOfSteps = 4 / sumsOfPart
     var (panel, c) = (product.panels, product.c)
     // The same slice of the next tile, and its results, are prefetched along the way.
     var (nextTile, nextResults) = (
@@ -218,7 +219,7 @@ private func multiply(_ twos: Int, _ hasOffsets: Bool, _ product: TileProduct, _
                     if twos > 1 { s1.add(w0, w1, x + 2) }
                     if twos > 2 { s2.add(w0, w1, x + 4) }
                 }
-                for _ in 0..<4 / sumsOfPart {
+                for _ in 0..<pairsOfSteps {
                     add(0)
                     add(1)
                     w += 128
